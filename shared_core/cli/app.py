@@ -1,0 +1,83 @@
+"""The commands put together, and errors turned into one line and an exit code."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from shared_core.cli import demo, reading, writing
+from shared_core.cli.output import note
+from shared_core.errors import FormatError, InvalidInputError, NotAMemoryError, NotFoundError, SCGError
+
+_WRONG_INPUT = (FormatError, InvalidInputError, NotAMemoryError, NotFoundError)
+_EXIT_WRONG_INPUT = 2
+_EXIT_FAILURE = 1
+
+app = typer.Typer(
+    name="scg",
+    help="A memory for conversations that recalls only through concepts it really holds.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(writing.remember)
+app.command()(reading.recall)
+app.command()(reading.ask)
+app.command()(reading.explain)
+app.command()(writing.forget)
+app.command()(writing.consolidate)
+app.command()(reading.stats)
+app.command()(reading.namespaces)
+app.command()(reading.export)
+app.command("import")(writing.import_file)
+app.command()(demo.demo)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        try:
+            version = importlib.metadata.version("scg-mem")
+        except importlib.metadata.PackageNotFoundError:
+            version = "(not installed: run from its source)"
+        typer.echo(f"scg {version}")
+        raise typer.Exit
+
+
+@app.callback()
+def _scg(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the ``scg`` command.
+
+    Exit codes: 0 done, 1 something failed, 2 wrong usage or input.
+
+    Args:
+        arguments: The command line without the program's name; ``None`` takes it from the process.
+
+    Raises:
+        SystemExit: always, with the exit code.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a poor terminal must not fail a command
+    try:
+        app(args=arguments, prog_name="scg")
+    except SCGError as error:
+        note(f"error: {error}")
+        sys.exit(_EXIT_WRONG_INPUT if isinstance(error, _WRONG_INPUT) else _EXIT_FAILURE)
+    except OSError as error:
+        note(f"error: {error}")
+        sys.exit(_EXIT_FAILURE)

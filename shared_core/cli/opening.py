@@ -1,0 +1,89 @@
+"""Opening the memory that a command is about, before anything slow happens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shared_core.entry import DEFAULT_NAMESPACE, check_namespace
+from shared_core.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from shared_core.memory import SchemaMemory
+    from shared_core.store import NamespaceInfo
+
+
+@dataclass(frozen=True)
+class Target:
+    """Which memory a command is about.
+
+    Attributes:
+        memory: The path or URL of the store.
+        namespace: The namespace in it.
+        model: The model's name or folder; ``None`` for the embedded one.
+    """
+
+    memory: str
+    namespace: tuple[str, ...]
+    model: str | None
+
+    @classmethod
+    def of(
+        cls,
+        memory: str,
+        namespace: Sequence[str] | None,
+        model: str | None,
+        default_namespace: tuple[str, ...] = DEFAULT_NAMESPACE,
+    ) -> Target:
+        """The target of a command's options.
+
+        Raises:
+            InvalidInputError: if the namespace cannot be one.
+        """
+        return cls(memory, check_namespace(namespace or default_namespace), model)
+
+    def open(self) -> SchemaMemory:
+        """Open the memory, and create it if it is not there."""
+        from shared_core.memory import SchemaMemory
+
+        return SchemaMemory.open(self.memory, model=self.model, namespace=self.namespace)
+
+    def open_existing(self) -> SchemaMemory:
+        """Open a memory that is there; never creates a file or a namespace.
+
+        Raises:
+            NotFoundError: if there is no such memory, or it has no such namespace.
+        """
+        self.check_exists()
+        from shared_core.memory import SchemaMemory
+
+        return SchemaMemory.open(self.memory, model=self.model, namespace=self.namespace, create=False)
+
+    def check_exists(self) -> None:
+        """Look the memory and the namespace up in the store, without a model.
+
+        Raises:
+            NotFoundError: if there is no such memory, or it has no such namespace.
+        """
+        known = [info.name for info in namespaces_of(self.memory)]
+        if self.namespace not in known:
+            names = ", ".join(map(namespace_label, known)) or "no namespace at all"
+            raise NotFoundError(f"{self.memory} has no namespace {namespace_label(self.namespace)}; it has: {names}")
+
+
+def namespaces_of(memory: str) -> list[NamespaceInfo]:
+    """The namespaces of a memory that is there.
+
+    Raises:
+        NotFoundError: if there is no such memory.
+    """
+    from shared_core.store import Store
+
+    with Store.open(memory, create=False) as store:
+        return store.namespaces()
+
+
+def namespace_label(namespace: Sequence[str]) -> str:
+    """A namespace as it is typed: its parts, each quoted."""
+    return " ".join(map(repr, namespace))

@@ -1,0 +1,32 @@
+"""The constraint: decoding that can only say what the schema holds."""
+
+from shared_core.decoding.constrained_search import DecodedKey, SearchOptions, SearchRequest, search
+from shared_core.decoding.decoder import ConceptDecoder, Constraint, gather_scores, score_trie
+from shared_core.decoding.generation import generate
+from shared_core.decoding.prior import FloatArray, Prior, Score, build_prior
+from shared_core.decoding.processor import SchemaLogitsProcessor
+from shared_core.decoding.prompts import DEFAULT_PROMPT, ConceptPrompt
+from shared_core.decoding.queue import DecodeQueue
+from shared_core.decoding.voice import KeyVoice, SpokenSchema
+
+__all__ = [
+    "DEFAULT_PROMPT",
+    "ConceptDecoder",
+    "ConceptPrompt",
+    "Constraint",
+    "DecodeQueue",
+    "DecodedKey",
+    "FloatArray",
+    "KeyVoice",
+    "Prior",
+    "SchemaLogitsProcessor",
+    "Score",
+    "SearchOptions",
+    "SearchRequest",
+    "SpokenSchema",
+    "build_prior",
+    "gather_scores",
+    "generate",
+    "score_trie",
+    "search",
+]

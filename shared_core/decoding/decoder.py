@@ -1,0 +1,181 @@
+"""Decoding concepts for texts: a model, a prompt, and tries of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared_core.decoding.constrained_search import DecodedKey, SearchOptions, SearchRequest, search
+from shared_core.decoding.generation import generate
+from shared_core.decoding.prior import FloatArray, Prior
+from shared_core.decoding.prompts import DEFAULT_PROMPT, ConceptPrompt
+from shared_core.models import LanguageModel, TokenTree
+from shared_core.schema import ROOT, Tokens, Trie, build_trie
+
+# Keys scored in one forward pass when all are wanted; a pass of 256 tokens is where CPUs reach full speed.
+SCORED_TOGETHER = 96
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constraint:
+    """What to decode over, and how.
+
+    Attributes:
+        trie: The keys.
+        options: How to search.
+        prior: Neutral log-probabilities of the keys, where there are any.
+        excluded: Keys that are not wanted in the result.
+    """
+
+    trie: Trie
+    options: SearchOptions
+    prior: Prior | None = None
+    excluded: NDArray[np.integer] | None = None
+
+
+class ConceptDecoder:
+    """Decodes, for a text, the concepts that a language model would name, out of a given set.
+
+    Args:
+        model: The language model.
+        prompt: The few-shot prompt.
+    """
+
+    def __init__(self, model: LanguageModel, prompt: ConceptPrompt = DEFAULT_PROMPT) -> None:
+        self.model = model
+        self._prompt = prompt
+        self._examples = [*model.start, *model.encode(prompt.examples)]
+        self._before = model.encode(prompt.before.rstrip(" "))
+        self._after = model.encode(prompt.after)
+        # As it is tokenised after a word, not at the start of a text.
+        self.terminator = model.encode("a" + prompt.terminator)[-1]
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the model and the prompt: what stored neutral log-probabilities depend on."""
+        return f"{self.model.fingerprint}-{self._prompt.fingerprint}"
+
+    def encode_keys(self, keys: Sequence[str]) -> list[Tokens | None]:
+        """Tokens of keys as they stand in the prompt, led by a space.
+
+        ``None`` for a key that the tokenizer cannot spell so that decoding gives it back: such a key stays out of
+        the trie, since a path must mean its text. A key that merely starts with another's text is no trouble.
+        """
+        texts = [" " + key for key in keys]
+        encoded = self.model.encode_batch(texts)
+        return [
+            tuple(tokens) if tokens and self._reads_back(tokens, key) else None
+            for tokens, key in zip(encoded, keys, strict=True)
+        ]
+
+    def _reads_back(self, tokens: list[int], key: str) -> bool:
+        return self.model.decode(tokens).strip() == key.strip()
+
+    def decode(self, texts: Sequence[str], constraints: Sequence[Sequence[Constraint]]) -> list[list[list[DecodedKey]]]:
+        """Decode for several texts at once; each text is read once for all its constraints.
+
+        Args:
+            texts: What to find concepts for. Of a text too long for the model's window only the beginning is
+                read; callers that want all of it pass pieces.
+            constraints: For each text what to decode over.
+
+        Returns:
+            For each text, for each of its constraints, the decoded keys, best first.
+        """
+        tree = self.model.tree(self._examples)
+        requests = [
+            SearchRequest(node, one.trie, self.terminator, one.prior, one.options, one.excluded)
+            for node, several in zip(self._read(tree, texts), constraints, strict=True)
+            for one in several
+        ]
+        found = iter(search(tree, requests))
+        return [[next(found) for _ in several] for several in constraints]
+
+    def generate(self, texts: Sequence[str], *, max_tokens: int) -> list[str]:
+        """What the model would write as the concepts of each text, free of any constraint: one line each."""
+        tree = self.model.tree(self._examples)
+        return generate(self.model, tree, self._read(tree, texts), max_tokens=max_tokens, stop=("\n",))
+
+    def _read(self, tree: TokenTree, texts: Sequence[str]) -> list[int]:
+        room = self.model.window - len(self._examples) - len(self._before) - len(self._after) - 64
+        encoded = self.model.encode_batch([" " + " ".join(text.split()) for text in texts])
+        return tree.read_many([[*self._before, *tokens[: max(room, 1)], *self._after] for tokens in encoded])
+
+    def neutral_scores(self, keys: Sequence[Tokens]) -> Iterator[dict[Tokens, FloatArray]]:
+        """Log-probabilities of keys after the prompt for no text in particular; see :meth:`score`."""
+        return self.score(self._prompt.neutral, keys)
+
+    def score(self, text: str, keys: Sequence[Tokens]) -> Iterator[dict[Tokens, FloatArray]]:
+        """Log-probabilities of every given key after a text: what a search finds without scoring them all.
+
+        Args:
+            text: The text.
+            keys: Token sequences, distinct.
+
+        Yields:
+            Groups of keys, in the order of their tokens, each with ``log P_θ`` of its tokens and of the
+            terminator, shape (len(key) + 1,).
+        """
+        ordered = sorted(keys)
+        for start in range(0, len(ordered), SCORED_TOGETHER):
+            group = ordered[start : start + SCORED_TOGETHER]
+            tree = self.model.tree(self._examples)
+            (node,) = self._read(tree, [text])
+            trie = build_trie(group)
+            token, end = score_trie(tree, node, trie, self.terminator)
+            yield {key: np.append(token[_path_nodes(trie, place)], end[place]) for place, key in enumerate(group)}
+
+
+def score_trie(tree: TokenTree, node: int, trie: Trie, terminator: int) -> tuple[FloatArray, FloatArray]:
+    """Score a whole (small) trie in one forward pass.
+
+    Returns:
+        ``log P_θ`` of the token into each node, shape (nodes,), 0 at the root; and of the terminator after each
+        key, shape (keys,).
+    """
+    token = np.zeros(trie.node_count, dtype=np.float32)
+    top = np.arange(trie.first[ROOT], trie.first[ROOT + 1])
+    token[top] = tree.logprobs(np.full(len(top), node), trie.token[top])
+    parents = trie.parent[1:].astype(np.int64)
+    # Trie nodes are numbered from the root down, so node v is token v - 1 of the pass.
+    below = tree.extend(trie.token[1:], np.where(parents == ROOT, node, -parents))
+    deeper = np.flatnonzero(parents != ROOT) + 1
+    if len(deeper):
+        token[deeper] = tree.logprobs(below[trie.parent[deeper] - 1], trie.token[deeper])
+    ends = below[trie.end - 1]
+    return token, tree.logprobs(ends, np.full(len(ends), terminator))
+
+
+def _path_nodes(trie: Trie, key: int) -> list[int]:
+    nodes = []
+    node = int(trie.end[key])
+    while node != ROOT:
+        nodes.append(node)
+        node = int(trie.parent[node])
+    return nodes[::-1]
+
+
+def gather_scores(trie: Trie, scores: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Lay the scores of single keys out over their trie, the inverse of taking them from it.
+
+    Args:
+        trie: The trie of the keys.
+        scores: For each key of the trie, shape (len(key) + 1,) each.
+
+    Returns:
+        As :func:`score_trie`.
+    """
+    lengths = np.fromiter(map(len, scores), dtype=np.int64, count=len(scores))
+    flat = np.concatenate(list(scores)).astype(np.float32) if len(scores) else np.zeros(0, dtype=np.float32)
+    last = np.cumsum(lengths) - 1
+    token = np.zeros(trie.node_count, dtype=np.float32)
+    node, at = trie.end.astype(np.int64), last - 1
+    while len(node):
+        token[node] = flat[at]
+        node, at = trie.parent[node].astype(np.int64), at - 1
+        alive = node != ROOT
+        node, at = node[alive], at[alive]
+    return token, flat[last]

@@ -1,0 +1,55 @@
+"""One model, many callers: decodes that are asked for at the same time run together."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+
+from shared_core.decoding.constrained_search import DecodedKey
+from shared_core.decoding.decoder import ConceptDecoder, Constraint
+
+# Texts decoded together at most. Beyond this a pass is bound by arithmetic, and more would only wait longer.
+_TOGETHER = 8
+
+
+class DecodeQueue:
+    """Runs decodes on one thread, as many waiting ones together as there are.
+
+    Args:
+        decoder: The decoder.
+    """
+
+    def __init__(self, decoder: ConceptDecoder) -> None:
+        self._decoder = decoder
+        self._lock = Lock()
+        self._waiting: deque[tuple[str, Sequence[Constraint], Future[list[list[DecodedKey]]]]] = deque()
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-decode")
+
+    def submit(self, text: str, constraints: Sequence[Constraint]) -> Future[list[list[DecodedKey]]]:
+        """Ask for a decode; the future gives the decoded keys of each constraint, as ``ConceptDecoder.decode``."""
+        future: Future[list[list[DecodedKey]]] = Future()
+        with self._lock:
+            self._waiting.append((text, constraints, future))
+        self._worker.submit(self._run)
+        return future
+
+    def close(self) -> None:
+        """Finish what waits and stop the thread."""
+        self._worker.shutdown()
+
+    def _run(self) -> None:
+        with self._lock:
+            batch = [self._waiting.popleft() for _ in range(min(_TOGETHER, len(self._waiting)))]
+        batch = [one for one in batch if one[2].set_running_or_notify_cancel()]
+        if not batch:
+            return
+        try:
+            decoded = self._decoder.decode([text for text, _, _ in batch], [several for _, several, _ in batch])
+        except BaseException as error:  # whatever happened belongs to those who wait for it
+            for _, _, future in batch:
+                future.set_exception(error)
+            return
+        for (_, _, future), keys in zip(batch, decoded, strict=True):
+            future.set_result(keys)

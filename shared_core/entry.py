@@ -1,0 +1,197 @@
+"""The unit of memory: one stored text with its source."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from shared_core.errors import InvalidInputError
+
+JSON: TypeAlias = "None | bool | int | float | str | Sequence[JSON] | Mapping[str, JSON]"
+
+DEFAULT_NAMESPACE: tuple[str, ...] = ("default",)
+
+_MAX_JSON_DEPTH = 32
+_MAX_NAMESPACE_CHARACTERS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEntry:
+    """A memory entry: a dialogue turn or a document, with where it came from.
+
+    Attributes:
+        text: What was said or written. May be empty only when there is a caption.
+        id: The caller's id, unique within a namespace; ``None`` lets the memory generate one.
+        speaker: Who said it.
+        session: The conversation or document it belongs to. Neighbours in a session are an episode.
+        occurred_at: When it was said. Naive times are kept naive: no time zone is assumed.
+        caption: What an attached image shows; it counts as text of the entry.
+        metadata: Any JSON object; returned unchanged and usable in filters.
+
+    Raises:
+        InvalidInputError: if a field has the wrong type, the text is empty, or it holds a
+            NUL character or a lone surrogate (no database can store those faithfully).
+    """
+
+    text: str
+    id: str | None = None
+    speaker: str | None = None
+    session: str | None = None
+    occurred_at: datetime | None = None
+    caption: str | None = None
+    metadata: Mapping[str, JSON] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_text(self.text, "text")
+        for name in ("id", "speaker", "session", "caption"):
+            value = getattr(self, name)
+            if value is not None:
+                check_text(value, name)
+        if self.id is not None and not self.id.strip():
+            raise InvalidInputError("the id is empty: pass a non-empty id, or None to have one generated")
+        if self.occurred_at is not None and not isinstance(self.occurred_at, datetime):
+            raise InvalidInputError(f"occurred_at must be a datetime, not {type(self.occurred_at).__name__}")
+        if not self.content.strip():
+            raise InvalidInputError("the text is empty: an entry needs some text or a caption")
+        check_metadata(self.metadata)
+
+    @property
+    def content(self) -> str:
+        """Text and caption together: what concepts are distilled from."""
+        if not self.caption:
+            return self.text
+        return f"{self.text} [image: {self.caption}]".strip()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over every field but the id, to tell an update from a repetition (64 hex digits)."""
+        body = self.to_dict()
+        body.pop("id", None)
+        canonical = json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def with_id(self, id: str) -> MemoryEntry:
+        """The same entry under another id."""
+        return replace(self, id=id)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON object; fields that are not set are left out."""
+        body: dict[str, Any] = {"text": self.text}
+        for name in ("id", "speaker", "session", "caption"):
+            if getattr(self, name) is not None:
+                body[name] = getattr(self, name)
+        if self.occurred_at is not None:
+            body["occurred_at"] = self.occurred_at.isoformat()
+        if self.metadata:
+            body["metadata"] = dict(self.metadata)
+        return body
+
+    @classmethod
+    def from_dict(cls, body: Mapping[str, Any]) -> MemoryEntry:
+        """Read what :meth:`to_dict` writes; unknown fields are refused.
+
+        Raises:
+            InvalidInputError: on unknown or missing fields, or a time that is not ISO 8601.
+        """
+        known = {"text", "id", "speaker", "session", "caption", "occurred_at", "metadata"}
+        unknown = sorted(set(body) - known)
+        if unknown:
+            raise InvalidInputError(f"unknown fields {', '.join(map(repr, unknown))}: put extra data under 'metadata'")
+        if "text" not in body and not body.get("caption"):
+            raise InvalidInputError("the field 'text' is missing")
+        fields = {name: value for name, value in body.items() if value is not None}
+        fields.setdefault("text", "")
+        if "occurred_at" in fields:
+            fields["occurred_at"] = parse_time(fields["occurred_at"])
+        return cls(**fields)
+
+
+def check_text(value: object, name: str) -> None:
+    """Refuse what no store keeps faithfully.
+
+    Raises:
+        InvalidInputError: if ``value`` is not text, or holds a NUL or a lone surrogate.
+    """
+    if not isinstance(value, str):
+        raise InvalidInputError(f"the {name} must be text, not {type(value).__name__}")
+    if "\x00" in value:
+        raise InvalidInputError(f"the {name} holds a NUL character: remove it first")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise InvalidInputError(f"the {name} holds a lone surrogate: decode the source as UTF-8") from None
+
+
+def check_metadata(metadata: object) -> None:
+    """Refuse metadata that JSON cannot carry unchanged.
+
+    Raises:
+        InvalidInputError: if it is not an object of JSON values with text keys, or nests too deep.
+    """
+    if not isinstance(metadata, Mapping):
+        raise InvalidInputError(f"metadata must be a JSON object, not {type(metadata).__name__}")
+    _check_json(metadata, "metadata", 0)
+
+
+def _check_json(value: object, where: str, depth: int) -> None:
+    if depth > _MAX_JSON_DEPTH:
+        raise InvalidInputError(f"{where.split('.')[0]} nests deeper than {_MAX_JSON_DEPTH} levels")
+    if value is None or isinstance(value, bool | int):
+        return
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidInputError(f"{where} holds {value}, which JSON cannot carry")
+        return
+    if isinstance(value, str):
+        check_text(value, where)
+        return
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            check_text(key, f"key in {where}")
+            _check_json(item, f"{where}.{key}", depth + 1)
+        return
+    if isinstance(value, list | tuple):
+        for item in value:
+            _check_json(item, where, depth + 1)
+        return
+    raise InvalidInputError(f"{where} holds a {type(value).__name__}, which JSON cannot carry")
+
+
+def parse_time(value: object) -> datetime:
+    """A time from ISO 8601 text (or a datetime, unchanged).
+
+    Raises:
+        InvalidInputError: if it cannot be read.
+    """
+    if isinstance(value, datetime):
+        return value
+    try:
+        if not isinstance(value, str):
+            raise ValueError
+        return datetime.fromisoformat(value)
+    except ValueError:
+        raise InvalidInputError(f"{value!r} is not an ISO 8601 time such as 2023-05-08T13:56") from None
+
+
+def check_namespace(namespace: str | Sequence[str]) -> tuple[str, ...]:
+    """A namespace as a tuple of parts: text is a single part; parts are never joined or split.
+
+    Raises:
+        InvalidInputError: if it is empty, has an empty part, or is unreasonably long.
+    """
+    parts = (namespace,) if isinstance(namespace, str) else tuple(namespace)
+    if not parts:
+        raise InvalidInputError("the namespace has no parts: pass for example ('anna',)")
+    for part in parts:
+        check_text(part, "namespace")
+        if not part.strip():
+            raise InvalidInputError(f"the namespace {parts!r} has an empty part")
+    if sum(map(len, parts)) > _MAX_NAMESPACE_CHARACTERS:
+        raise InvalidInputError(f"the namespace is longer than {_MAX_NAMESPACE_CHARACTERS} characters")
+    return parts

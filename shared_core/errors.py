@@ -1,0 +1,39 @@
+"""Errors of the memory. Each message says what was wrong, what was kept, and what to do."""
+
+from __future__ import annotations
+
+
+class SCGError(Exception):
+    """Base of every error raised on purpose by this project."""
+
+
+class InvalidInputError(SCGError, ValueError):
+    """An argument, an entry or a query that cannot be used; nothing was stored."""
+
+
+class FormatError(SCGError, ValueError):
+    """A file to be read is missing, broken or of an unknown format; names the line where it can."""
+
+
+class NotFoundError(SCGError, LookupError):
+    """A named entry, namespace or conversation does not exist."""
+
+
+class StoreError(SCGError):
+    """The store could not be read or written; what was committed before stays as it was."""
+
+
+class NotAMemoryError(StoreError):
+    """The file exists but is not a memory of this project; it was left untouched."""
+
+
+class StoreVersionError(StoreError):
+    """The memory was written by a newer version of this project; it was left untouched."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store cannot be written now: locked for too long, read-only, or out of space."""
+
+
+class ModelError(SCGError):
+    """A language model could not be found, loaded or run."""

@@ -1,0 +1,222 @@
+"""Distilling entries with the model: assimilation, the novelty gate, and accommodation, in one reading each."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shared_core.config import SCGConfig
+from shared_core.decoding import ConceptDecoder, Constraint, DecodedKey, KeyVoice, SearchOptions, SpokenSchema
+from shared_core.entry import MemoryEntry
+from shared_core.evolution.accommodation import said_concepts, validated
+from shared_core.schema import Trie, build_trie
+from shared_core.store import ConceptLink
+
+# Words of a long entry that are read at once. Concepts of a text fade when it grows much beyond a paragraph.
+_PIECE_WORDS = 160
+# Characters after which even text without spaces is cut.
+_PIECE_CHARACTERS = 1200
+_UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vocabulary:
+    """The schema that entries are assimilated into: keys with their display forms, as the model can say them."""
+
+    concepts: Sequence[tuple[str, str]]
+    spoken: SpokenSchema
+    index: dict[str, int]
+    """Key of the trie of each concept that the model can say."""
+
+    @classmethod
+    def build(cls, voice: KeyVoice, concepts: Sequence[tuple[str, str]], config: SCGConfig) -> Vocabulary:
+        """The vocabulary of some concepts, each a key and its surface."""
+        spoken = voice.speak([key for key, _ in concepts], config.score)
+        return cls(
+            concepts,
+            spoken,
+            {concepts[concept][0]: place for place, concept in enumerate(spoken.concept.tolist())},
+        )
+
+    def link(self, decoded: DecodedKey, weight: float) -> ConceptLink:
+        """An inferred link to a decoded concept."""
+        key, surface = self.concepts[int(self.spoken.concept[decoded.key])]
+        return ConceptLink(key, surface, weight, "inferred")
+
+
+def read_in_pieces(entry: MemoryEntry) -> list[str]:
+    """What the model reads of an entry: who said what, a long text in pieces that it can take in."""
+    lead = f"{entry.speaker}: " if entry.speaker else ""
+    pieces: list[str] = []
+    words: list[str] = []
+    size = 0
+    for word in _bounded_words(entry.content):
+        if words and (len(words) == _PIECE_WORDS or size + len(word) > _PIECE_CHARACTERS):
+            pieces.append(lead + " ".join(words))
+            words, size = [], 0
+        words.append(word)
+        size += len(word) + 1
+    return [*pieces, lead + " ".join(words)]
+
+
+def _bounded_words(text: str) -> Iterator[str]:
+    for word in text.split():
+        yield from re.findall(f".{{1,{_PIECE_CHARACTERS}}}", word, re.DOTALL)
+
+
+class Distiller:
+    """Finds the concepts of entries with the model.
+
+    Args:
+        voice: The model's knowledge of keys.
+        config: The memory's settings.
+    """
+
+    def __init__(self, voice: KeyVoice, config: SCGConfig) -> None:
+        self._voice = voice
+        self._decoder: ConceptDecoder = voice.decoder
+        self._config = config
+        self._assimilation = SearchOptions(
+            width=config.assimilate_width,
+            score=config.score,
+            calibration=config.calibration,
+            lookahead=config.lookahead,
+        )
+
+    def assimilate(
+        self, entries: Sequence[MemoryEntry], said: Sequence[Sequence[str]], vocabulary: Vocabulary
+    ) -> list[list[ConceptLink]]:
+        """The best existing concepts of each entry that it does not say itself (Eq. 7).
+
+        Args:
+            entries: The entries.
+            said: Keys that each entry is linked to already.
+            vocabulary: The schema.
+
+        Returns:
+            At most ``config.assimilate`` inferred links per piece of an entry.
+        """
+        constraints = [self._constraint(keys, vocabulary) for keys in said]
+        decoded = self._decode(entries, [[constraint] for constraint in constraints])
+        links = []
+        for pieces in decoded:
+            best: dict[int, DecodedKey] = {}
+            for (found,) in pieces:
+                for one in found[: self._config.assimilate]:
+                    if one.key not in best or one.score > best[one.key].score:
+                        best[one.key] = one
+            links.append([vocabulary.link(one, self._config.inferred_weight) for one in best.values()])
+        return links
+
+    def evolve(self, entries: Sequence[MemoryEntry], vocabulary: Vocabulary) -> list[list[ConceptLink]]:
+        """Assimilation and accommodation of each entry, both from one reading (Eq. 7 to 9).
+
+        Returns:
+            The links of each entry. An entry for which the model finds nothing keeps its own phrases, so that it
+            can be recalled.
+        """
+        config = self._config
+        assimilation = self._constraint((), vocabulary)
+        unknown = self._single_key(_UNKNOWN)
+        spans = [self._spans(entry) for entry in entries]
+        constraints = [
+            [assimilation, *unknown, *([Constraint(trie, self._span_search())] if trie else [])] for trie, _ in spans
+        ]
+        decoded = self._decode(entries, constraints)
+        novel = [self._is_novel(pieces, vocabulary, bool(unknown)) for pieces in decoded]
+        written = self._write(entries, novel) if config.accommodation == "generate" else {}
+        results = []
+        for place, (entry, pieces) in enumerate(zip(entries, decoded, strict=True)):
+            links: dict[str, ConceptLink] = {}
+            if novel[place]:
+                surfaces = written.get(place) or [
+                    spans[place][1][one.key] for found in pieces if spans[place][0] for one in found[-1]
+                ]
+                for link in validated(
+                    surfaces, entry, limit=config.new_concepts * len(pieces), grounded=config.grounded
+                ):
+                    links[link.key] = link
+            known = {link.key: link for link in said_concepts(entry)}
+            for found in pieces:
+                for one in found[0][: config.assimilate]:
+                    inferred = vocabulary.link(one, config.inferred_weight)
+                    links.setdefault(inferred.key, known.get(inferred.key, inferred))
+            if not any(link.is_grounding for link in links.values()):
+                links.update(list(known.items())[: config.new_concepts])
+            results.append(list(links.values()))
+        return results
+
+    def _decode(
+        self, entries: Sequence[MemoryEntry], constraints: Sequence[list[Constraint]]
+    ) -> list[list[list[list[DecodedKey]]]]:
+        """For each entry, for each of its pieces, for each constraint, the decoded keys."""
+        texts = [(place, piece) for place, entry in enumerate(entries) for piece in read_in_pieces(entry)]
+        results: list[list[list[list[DecodedKey]]]] = [[] for _ in entries]
+        for start in range(0, len(texts), self._config.batch):
+            group = texts[start : start + self._config.batch]
+            found = self._decoder.decode([text for _, text in group], [constraints[place] for place, _ in group])
+            for (place, _), keys in zip(group, found, strict=True):
+                results[place].append(keys)
+        return results
+
+    def _constraint(self, said: Sequence[str], vocabulary: Vocabulary) -> Constraint:
+        numbers = [vocabulary.index[key] for key in said if key in vocabulary.index]
+        return Constraint(
+            vocabulary.spoken.trie,
+            self._assimilation,
+            vocabulary.spoken.prior,
+            np.array(numbers, dtype=np.int64) if numbers else None,
+        )
+
+    def _single_key(self, key: str) -> list[Constraint]:
+        if self._config.gate != "unknown":
+            return []
+        (tokens,) = self._voice.tokens([key])
+        return [Constraint(build_trie([tokens] if tokens else []), SearchOptions(width=1))]
+
+    def _spans(self, entry: MemoryEntry) -> tuple[Trie | None, list[str]]:
+        """The trie of an entry's own spans, and their display forms."""
+        if self._config.accommodation != "spans":
+            return None, []
+        links = said_concepts(entry)
+        spelled = [
+            (tokens, link.surface)
+            for tokens, link in zip(self._voice.tokens([link.key for link in links]), links, strict=True)
+            if tokens is not None
+        ]
+        return build_trie([tokens for tokens, _ in spelled]), [surface for _, surface in spelled]
+
+    def _span_search(self) -> SearchOptions:
+        return SearchOptions(width=self._config.new_concepts, score=self._config.score, lookahead=False)
+
+    def _is_novel(self, pieces: list[list[list[DecodedKey]]], vocabulary: Vocabulary, unknown: bool) -> bool:
+        """Whether the schema does not represent an entry well enough."""
+        config = self._config
+        best = [max(found[0], key=lambda one: one.logprob, default=None) for found in pieces]
+        if config.gate == "always" or None in best:
+            return True
+        for found, one in zip(pieces, best, strict=True):
+            assert one is not None
+            if unknown and found[1] and found[1][0].logprob > one.logprob:
+                return True
+            steps = len(vocabulary.spoken.trie.tokens_of(one.key)) + 1
+            if config.gate == "perplexity" and math.exp(-one.logprob / steps) > config.perplexity_threshold:
+                return True
+        return False
+
+    def _write(self, entries: Sequence[MemoryEntry], novel: Sequence[bool]) -> dict[int, list[str]]:
+        """Freely generated concepts of the novel entries, by place."""
+        texts = [
+            (place, piece) for place, entry in enumerate(entries) if novel[place] for piece in read_in_pieces(entry)
+        ]
+        written: dict[int, list[str]] = {}
+        for start in range(0, len(texts), self._config.batch):
+            group = texts[start : start + self._config.batch]
+            lines = self._decoder.generate([text for _, text in group], max_tokens=6 * self._config.new_concepts)
+            for (place, _), line in zip(group, lines, strict=True):
+                written.setdefault(place, []).extend(line.split(","))
+        return written

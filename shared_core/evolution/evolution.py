@@ -1,0 +1,209 @@
+"""The write path: entries become concepts, links and a transaction.
+
+With phrases as accommodation a write has two steps, each durable on its own. First the entries are stored with the
+concepts they say, and can be recalled at once. Then they are assimilated, batch by batch, into a schema that already
+knows all of them; an entry remembers that it still waits, so that a crash in between loses nothing and a second run
+ends where the first would have. With the model in accommodation a batch is read, distilled and stored in one
+transaction, and the next batch sees what it added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shared_core.config import SCGConfig
+from shared_core.decoding import KeyVoice
+from shared_core.entry import MemoryEntry
+from shared_core.evolution.accommodation import said_concepts
+from shared_core.evolution.distillation import Distiller, Vocabulary
+from shared_core.store import (
+    INFERRED,
+    ConceptLink,
+    EntryWrite,
+    KeyScores,
+    Known,
+    NamespaceState,
+    Store,
+    WriteOutcome,
+)
+
+# Entries stored in one transaction when the model is not needed for them.
+_STORED_TOGETHER = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a long call is.
+
+    Attributes:
+        stage: What is being done, for people.
+        done: Units finished in this stage.
+        total: Units of this stage.
+    """
+
+    stage: str
+    done: int
+    total: int
+
+
+Report = Callable[[Progress], None]
+
+
+class Evolution:
+    """Writes entries into one namespace.
+
+    Args:
+        store: The store.
+        namespace: The namespace.
+        config: The memory's settings.
+        voice: Gives the model's knowledge of keys; called only when the model is needed.
+    """
+
+    def __init__(
+        self, store: Store, namespace: tuple[str, ...], config: SCGConfig, voice: Callable[[], KeyVoice]
+    ) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._config = config
+        self._voice = voice
+
+    def remember(self, entries: Sequence[MemoryEntry], *, use_model: bool, report: Report) -> WriteOutcome:
+        """Store entries, which have ids, and distil them.
+
+        Args:
+            entries: What to store; the last of several with the same id counts.
+            use_model: Whether the model may be used now; without it entries keep waiting for assimilation.
+            report: Told of progress.
+        """
+        entries = list({entry.id: entry for entry in entries}.values())
+        evolves = use_model and self._config.accommodation != "phrases"
+        outcome = self._evolve(entries, report) if evolves else self._store_said(entries, report)
+        if use_model and self._config.assimilate:
+            self.assimilate(report, set(outcome.ids))
+        return outcome
+
+    def assimilate(self, report: Report, only: set[str] | None = None) -> int:
+        """Assimilate the entries that wait for it (all, or those named); returns how many."""
+        if not self._waiting(only):
+            return 0
+        voice = self._voice()
+        state = self._state(voice)
+        self._compute_neutral(voice, state, report)
+        vocabulary = Vocabulary.build(voice, state.concepts, self._config)
+        said = _said_keys(state)
+        waiting = [
+            place
+            for place, stored in enumerate(state.entries)
+            if not stored.assimilated and (only is None or stored.entry.id in only)
+        ]
+        distiller = Distiller(voice, self._config)
+        for start in range(0, len(waiting), self._config.batch):
+            report(Progress("assimilating", start, len(waiting)))
+            batch = waiting[start : start + self._config.batch]
+            links = distiller.assimilate(
+                [state.entries[place].entry for place in batch], [said[place] for place in batch], vocabulary
+            )
+            self._store.assimilate(
+                self._namespace,
+                {_id(state.entries[place].entry): found for place, found in zip(batch, links, strict=True)},
+            )
+        report(Progress("assimilating", len(waiting), len(waiting)))
+        return len(waiting)
+
+    def _waiting(self, only: set[str] | None) -> bool:
+        if only is None:
+            return any(not stored.assimilated for stored in self._store.load(self._namespace).entries)
+        return any(not known.assimilated for known in self._store.known(self._namespace, only).values())
+
+    def _store_said(self, entries: Sequence[MemoryEntry], report: Report) -> WriteOutcome:
+        outcomes = []
+        for start in range(0, len(entries), _STORED_TOGETHER):
+            report(Progress("storing", start, len(entries)))
+            group = entries[start : start + _STORED_TOGETHER]
+            outcomes.append(
+                self._store.write(
+                    self._namespace,
+                    [
+                        EntryWrite(entry, tuple(said_concepts(entry)), assimilated=not self._config.assimilate)
+                        for entry in group
+                    ],
+                )
+            )
+        report(Progress("storing", len(entries), len(entries)))
+        return _sum(outcomes)
+
+    def _evolve(self, entries: Sequence[MemoryEntry], report: Report) -> WriteOutcome:
+        voice = self._voice()
+        distiller = Distiller(voice, self._config)
+        outcomes = []
+        # Batches are cut before known entries are left out, so that a resumed run sees the same batches.
+        for start in range(0, len(entries), self._config.batch):
+            report(Progress("distilling", start, len(entries)))
+            batch = entries[start : start + self._config.batch]
+            known = self._store.known(self._namespace, [_id(entry) for entry in batch])
+            new = [entry for entry in batch if _is_new(entry, known.get(_id(entry)))]
+            links: dict[str, list[ConceptLink]] = {}
+            if new:
+                state = self._state(voice)
+                self._compute_neutral(voice, state, lambda _: None)
+                vocabulary = Vocabulary.build(voice, state.concepts, self._config)
+                links = {_id(entry): found for entry, found in zip(new, distiller.evolve(new, vocabulary), strict=True)}
+            outcomes.append(
+                self._store.write(
+                    self._namespace, [EntryWrite(entry, tuple(links.get(_id(entry), ()))) for entry in batch]
+                )
+            )
+        report(Progress("distilling", len(entries), len(entries)))
+        return _sum(outcomes)
+
+    def _state(self, voice: KeyVoice) -> NamespaceState:
+        state = self._store.load(self._namespace, voice.decoder.fingerprint)
+        voice.learn({key: (scores.token_ids.tolist(), scores.neutral) for key, scores in state.scores.items()})
+        return state
+
+    def _compute_neutral(self, voice: KeyVoice, state: NamespaceState, report: Report) -> None:
+        """Compute and store the neutral log-probabilities that are missing, group by group."""
+        keys = [key for key, _ in state.concepts]
+        missing = voice.missing(keys)
+        done = 0
+        for group in voice.compute(keys):
+            report(Progress("weighing new concepts", done, missing))
+            self._store.save_scores(
+                self._namespace,
+                voice.decoder.fingerprint,
+                {key: KeyScores(np.array(tokens, dtype=np.int32), neutral) for key, (tokens, neutral) in group.items()},
+            )
+            done += len(group)
+        if done:
+            report(Progress("weighing new concepts", missing, missing))
+
+
+def _said_keys(state: NamespaceState) -> list[list[str]]:
+    """Keys that each entry is linked to other than by inference."""
+    keys: list[list[str]] = [[] for _ in state.entries]
+    grounding = state.link_origin != INFERRED
+    for entry, concept in zip(state.link_entry[grounding], state.link_concept[grounding], strict=True):
+        keys[entry].append(state.concepts[concept][0])
+    return keys
+
+
+def _is_new(entry: MemoryEntry, known: Known | None) -> bool:
+    return known is None or known.digest != entry.digest
+
+
+def _id(entry: MemoryEntry) -> str:
+    assert entry.id is not None
+    return entry.id
+
+
+def _sum(outcomes: Sequence[WriteOutcome]) -> WriteOutcome:
+    return WriteOutcome(
+        added=sum(outcome.added for outcome in outcomes),
+        updated=sum(outcome.updated for outcome in outcomes),
+        unchanged=sum(outcome.unchanged for outcome in outcomes),
+        ids=tuple(id for outcome in outcomes for id in outcome.ids),
+        wiped=all(outcome.wiped for outcome in outcomes),
+    )

@@ -1,0 +1,573 @@
+"""The one door: remember, recall, answer, forget."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import uuid
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, TypeAlias, TypeVar
+
+from shared_core.config import SCGConfig
+from shared_core.decoding import ConceptDecoder, DecodedKey, DecodeQueue, KeyVoice, SpokenSchema
+from shared_core.entry import DEFAULT_NAMESPACE, JSON, MemoryEntry, check_namespace, check_text
+from shared_core.errors import InvalidInputError, NotFoundError
+from shared_core.evolution import Evolution, Progress, Report
+from shared_core.filters import Filter
+from shared_core.graph import AssociativeGraph
+from shared_core.models import LanguageModel, ModelSource, load_model
+from shared_core.recall import (
+    Answer,
+    Explanation,
+    Question,
+    Recall,
+    Recaller,
+    Snapshot,
+    compose_answer,
+    generated_seeds,
+    seed_constraint,
+    unweighed,
+)
+from shared_core.store import Erased, Store, WriteOutcome, export_namespace, import_namespace
+
+Remembered: TypeAlias = WriteOutcome
+__all__ = ["Progress", "Recall", "Remembered", "SchemaMemory", "SchemaView", "Stats", "Unit"]
+
+_T = TypeVar("_T")
+Unit = Literal["entries", "concepts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Figures of one namespace.
+
+    Attributes:
+        entries: Entries stored.
+        concepts: Concepts in the schema.
+        links: Links between entries and concepts.
+        waiting: Entries that wait for assimilation, see :meth:`SchemaMemory.consolidate`.
+        sessions: Sessions.
+        speakers: Speakers.
+    """
+
+    entries: int
+    concepts: int
+    links: int
+    waiting: int
+    sessions: int
+    speakers: int
+
+    def to_dict(self) -> dict[str, int]:
+        """A JSON object."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaView:
+    """The schema as it was when asked for, read-only.
+
+    Attributes:
+        keys: The concepts' keys, in the order they joined.
+        surfaces: Their display forms.
+    """
+
+    keys: tuple[str, ...]
+    surfaces: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.keys
+
+
+class _Engine:
+    """The model with its queue, loaded when first needed; shared by the memories of one process that asked for it."""
+
+    def __init__(self, source: ModelSource) -> None:
+        self._source = source
+        self._lock = threading.Lock()
+        self._voice: KeyVoice | None = None
+        self._queue: DecodeQueue | None = None
+
+    def voice(self) -> KeyVoice:
+        with self._lock:
+            if self._voice is None:
+                self._voice = KeyVoice(ConceptDecoder(load_model(self._source)))
+            return self._voice
+
+    def queue(self) -> DecodeQueue:
+        voice = self.voice()
+        with self._lock:
+            if self._queue is None:
+                self._queue = DecodeQueue(voice.decoder)
+            return self._queue
+
+    def close(self) -> None:
+        with self._lock:
+            if self._queue is not None:
+                self._queue.close()
+                self._queue = None
+
+
+class SchemaMemory:
+    """A schema-constrained memory: one namespace of a store, with a language model to recall from it.
+
+    Open one with :meth:`open`. All methods may be called from several threads; the ``a…`` twins never block the
+    event loop. Use as a context manager, or call :meth:`close`.
+    """
+
+    def __init__(
+        self, store: Store, engine: _Engine, namespace: tuple[str, ...], config: SCGConfig, *, owner: bool
+    ) -> None:
+        """Use :meth:`open`."""
+        self._store = store
+        self._engine = engine
+        self._namespace = namespace
+        self._config = config
+        self._owner = owner
+        self._write_lock = threading.Lock()
+        self._snapshot_lock = threading.Lock()
+        self._snapshot: Snapshot | None = None
+        self._spoken: tuple[int, SpokenSchema] | None = None
+        # Few threads, whatever the number of callers: one for writes, one for store and ranking of recalls.
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-write")
+        self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-read")
+        self._evolution = Evolution(store, namespace, config, engine.voice)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        model: ModelSource = None,
+        namespace: str | Sequence[str] = DEFAULT_NAMESPACE,
+        config: SCGConfig | None = None,
+        create: bool = True,
+    ) -> SchemaMemory:
+        """Open the memory kept in a file.
+
+        The model is loaded when it is first needed.
+
+        Args:
+            path: The file, a ``sqlite:///`` URL, or ``":memory:"``.
+            model: A hub id, a local folder, a GGUF file, a loaded (model, tokenizer) pair, or ``None`` for the
+                embedded model. It serves recall; the application's own model may be any other.
+            namespace: Which memory of the file: one user, one agent. Parts are compared exactly.
+            config: Settings; ``None`` for the measured defaults.
+            create: Make the file if there is none.
+
+        Raises:
+            InvalidInputError: if the namespace is not one.
+            NotFoundError: if there is no file and ``create`` is false.
+            StoreError: if the file cannot be opened as a memory; it is left as it was.
+        """
+        name = check_namespace(namespace)
+        return cls(Store.open(path, create=create), _Engine(model), name, config or SCGConfig(), owner=True)
+
+    def in_namespace(self, namespace: str | Sequence[str]) -> SchemaMemory:
+        """Another namespace of the same file, sharing store and model; closing it leaves those open."""
+        return SchemaMemory(self._store, self._engine, check_namespace(namespace), self._config, owner=False)
+
+    @property
+    def namespace(self) -> tuple[str, ...]:
+        """The namespace."""
+        return self._namespace
+
+    @property
+    def config(self) -> SCGConfig:
+        """The settings."""
+        return self._config
+
+    @property
+    def model(self) -> LanguageModel:
+        """The language model; loads it."""
+        return self._engine.voice().decoder.model
+
+    @property
+    def schema(self) -> SchemaView:
+        """The schema as it is now."""
+        snapshot = self._current()
+        return SchemaView(tuple(snapshot.keys), tuple(snapshot.surfaces))
+
+    @property
+    def graph(self) -> AssociativeGraph:
+        """The associative graph as it is now, immutable; ``graph.to_networkx()`` for analysis."""
+        return self._current().graph
+
+    @property
+    def entries(self) -> list[MemoryEntry]:
+        """All entries, in the order they were first stored."""
+        return [one.entry for one in self._current().entries]
+
+    def remember(
+        self,
+        what: str | MemoryEntry | Iterable[MemoryEntry],
+        *,
+        id: str | None = None,
+        speaker: str | None = None,
+        session: str | None = None,
+        occurred_at: datetime | None = None,
+        caption: str | None = None,
+        metadata: dict[str, JSON] | None = None,
+        use_model: bool = True,
+        dedupe: bool = False,
+        progress: Report | None = None,
+    ) -> Remembered:
+        """Store what was said, and distil it into concepts.
+
+        Whatever the outcome reports is durable. If the call is interrupted, what was stored before stays, and
+        the same call again completes it.
+
+        Args:
+            what: A text, with its source in the keyword arguments, or one or more entries, which bring theirs.
+            id: An id that exists is an update; ``None`` generates one.
+            speaker: Who said it.
+            session: The conversation it belongs to.
+            occurred_at: When it was said.
+            caption: What an attached image shows.
+            metadata: A JSON object.
+            use_model: Let the model infer concepts now. Without it thousands of entries a second are stored,
+                recalled by what they say, and :meth:`consolidate` lets the model catch up.
+            dedupe: Store no second copy of an entry that differs from one in the memory in its id only.
+            progress: Told how far a long call is.
+
+        Returns:
+            Ids, in order, and the numbers of entries added, updated and unchanged.
+
+        Raises:
+            InvalidInputError: if an entry cannot be stored; none of them was.
+            StoreError: if the store cannot be written.
+        """
+        source = (id, speaker, session, occurred_at, caption, metadata)
+        if isinstance(what, str):
+            entries = [MemoryEntry(what, id, speaker, session, occurred_at, caption, metadata or {})]
+        elif any(value is not None for value in source):
+            raise InvalidInputError("entries bring their own source: pass keyword arguments with a text only")
+        else:
+            entries = [what] if isinstance(what, MemoryEntry) else list(what)
+            for entry in entries:
+                if not isinstance(entry, MemoryEntry):
+                    raise InvalidInputError(f"expected MemoryEntry objects, not {type(entry).__name__}")
+        with self._write_lock:
+            named = self._with_ids(entries, dedupe)
+            return self._evolution.remember(named, use_model=use_model, report=progress or _ignore)
+
+    def _with_ids(self, entries: list[MemoryEntry], dedupe: bool) -> list[MemoryEntry]:
+        known: dict[str, str] = {}
+        if dedupe:
+            known = dict(self._store.find_duplicates(self._namespace, [entry.digest for entry in entries]))
+        named = []
+        for entry in entries:
+            if dedupe:
+                same = known.setdefault(entry.digest, entry.id or uuid.uuid4().hex)
+                named.append(entry.with_id(same))
+            else:
+                named.append(entry if entry.id is not None else entry.with_id(uuid.uuid4().hex))
+        return named
+
+    def consolidate(self, progress: Report | None = None) -> int:
+        """Assimilate every entry that still waits for it; returns how many did."""
+        with self._write_lock:
+            return self._evolution.assimilate(progress or _ignore)
+
+    def recall(
+        self, query: str, *, k: int | None = None, unit: Unit = "entries", where: Filter | None = None
+    ) -> Recall:
+        """Recall what belongs to a query.
+
+        Args:
+            query: A question or any text.
+            k: How many entries to return, or how many concepts to activate; ``None`` for ``config.k`` entries.
+            unit: What ``k`` counts. With ``"concepts"`` every entry they lead to comes back.
+            where: Which entries may come back.
+
+        Returns:
+            Entries with reasons, best first; empty if nothing is reached.
+
+        Raises:
+            InvalidInputError: if the query is empty or ``k`` is below 1.
+        """
+        question = self._question(query, k, unit, where)
+        snapshot = self._current()
+        if not snapshot.entries:
+            return Recall(query)
+        spoken = self._speak(snapshot)
+        decoded: list[DecodedKey] = []
+        if spoken.trie.key_count:
+            constraint = seed_constraint(spoken, self._config)
+            (decoded,) = self._engine.queue().submit(query, [constraint]).result()
+        return self._reconstruct(question, snapshot, spoken, decoded)
+
+    def _question(self, query: str, k: int | None, unit: Unit, where: Filter | None) -> Question:
+        check_text(query, "query")
+        if not query.strip():
+            raise InvalidInputError("the query is empty: ask something")
+        if unit not in ("entries", "concepts"):
+            raise InvalidInputError(f"unit must be 'entries' or 'concepts', not {unit!r}")
+        if k is not None and k < 1:
+            raise InvalidInputError(f"k must be a whole number of at least 1, not {k!r}")
+        if unit == "concepts":
+            return Question(query, None, k or self._config.concept_budget or self._config.k, where)
+        return Question(query, k or self._config.k, self._config.concept_budget or None, where)
+
+    def _reconstruct(
+        self, question: Question, snapshot: Snapshot, spoken: SpokenSchema, decoded: Sequence[DecodedKey]
+    ) -> Recall:
+        missing = unweighed(decoded, spoken) if self._config.calibration else []
+        if missing:
+            # Concepts that were never weighed are weighed when they first come up.
+            voice = self._engine.voice()
+            for _ in voice.compute([snapshot.keys[concept] for concept in missing]):
+                pass
+            spoken = self._speak(snapshot, refresh=True)
+        generated = generated_seeds(decoded, spoken, self._config)
+        return Recaller(snapshot, self._config).recall(question, generated)
+
+    def answer(self, query: str, *, k: int | None = None, where: Filter | None = None) -> Answer:
+        """Answer a question from what is recalled, with the memory's own model.
+
+        A small model answers poorly; an application will rather hand ``recall(…).as_text()`` to its own.
+
+        Args and raises: as :meth:`recall`.
+
+        Returns:
+            The answer's text, empty if nothing was recalled, and the recall it rests on.
+        """
+        recall = self.recall(query, k=k, where=where)
+        return self._compose(recall)
+
+    def _compose(self, recall: Recall) -> Answer:
+        if not recall.entries:
+            return Answer("", recall)
+        return compose_answer(recall, self.model, self._config.answer_tokens)
+
+    def explain(self, query: str, entry_id: str, *, where: Filter | None = None) -> Explanation:
+        """Why an entry comes back for a query, and at which rank, or why it does not.
+
+        Raises:
+            NotFoundError: if there is no such entry.
+            InvalidInputError: as :meth:`recall`.
+        """
+        snapshot = self._current()
+        places = {one.entry.id: place for place, one in enumerate(snapshot.entries)}
+        if entry_id not in places:
+            raise NotFoundError(f"there is no entry {entry_id!r} in this namespace: check the id")
+        concepts, _ = snapshot.graph.by_entry.row(places[entry_id])
+        everything = self.recall(query, k=len(snapshot.entries), where=where)
+        return Explanation.of(
+            everything,
+            snapshot.entries[places[entry_id]].entry,
+            tuple(snapshot.surfaces[concept] for concept in concepts),
+        )
+
+    def get(self, id: str) -> MemoryEntry:
+        """An entry by its id.
+
+        Raises:
+            NotFoundError: if there is none.
+        """
+        found = self._store.get(self._namespace, [id])
+        if not found:
+            raise NotFoundError(f"there is no entry {id!r} in this namespace: check the id")
+        return found[0]
+
+    def forget(
+        self,
+        *,
+        ids: Collection[str] | None = None,
+        session: str | Collection[str] | None = None,
+        speaker: str | Collection[str] | None = None,
+        where: Filter | None = None,
+    ) -> Erased:
+        """Erase entries, and every concept that only they said, from results, trie, graph and file.
+
+        Args:
+            ids: Which entries. Unknown ids are passed over.
+            session: All entries of these sessions.
+            speaker: All entries of these speakers. Conditions together must all hold.
+            where: All entries that meet this condition.
+
+        Returns:
+            How many entries, concepts and links went.
+
+        Raises:
+            InvalidInputError: if no condition is given; :meth:`clear` erases everything.
+        """
+        if isinstance(ids, str):
+            raise InvalidInputError("ids must be a collection of ids: pass [id]")
+        conditions = [Filter(session=session, speaker=speaker), where or Filter()]
+        if ids is None and all(condition.is_empty for condition in conditions):
+            raise InvalidInputError("say what to forget (ids, session, speaker, where), or call clear()")
+        with self._write_lock:
+            chosen = set(ids) if ids is not None else None
+            if any(not condition.is_empty for condition in conditions):
+                matching = {
+                    one.entry.id
+                    for one in self._current().entries
+                    if one.entry.id is not None and all(each.matches(one.entry) for each in conditions)
+                }
+                chosen = matching if chosen is None else chosen & matching
+            erased = self._store.forget(self._namespace, ids=sorted(chosen or ()))
+            self._drop_snapshot()
+            return erased
+
+    def clear(self) -> Erased:
+        """Erase the whole namespace."""
+        with self._write_lock:
+            erased = self._store.clear(self._namespace)
+            self._drop_snapshot()
+            return erased
+
+    def stats(self) -> Stats:
+        """Figures of this namespace."""
+        snapshot = self._current()
+        entries = [one.entry for one in snapshot.entries]
+        return Stats(
+            entries=len(entries),
+            concepts=len(snapshot.keys),
+            links=len(snapshot.origin),
+            waiting=sum(not one.assimilated for one in snapshot.entries),
+            sessions=len({entry.session for entry in entries} - {None}),
+            speakers=len(snapshot.speakers),
+        )
+
+    def export(self, path: str | Path) -> int:
+        """Write this namespace to a JSON Lines file, whole or not at all; returns the number of entries."""
+        return export_namespace(self._store, self._namespace, path)
+
+    def import_file(self, path: str | Path, progress: Report | None = None) -> Remembered:
+        """Merge an exported file into this namespace, whole or not at all; an id that exists is an update.
+
+        Raises:
+            FormatError: if the file is not an export; names the line.
+        """
+        report = progress or _ignore
+        with self._write_lock:
+            return import_namespace(
+                self._store,
+                self._namespace,
+                path,
+                progress=lambda done, total: report(Progress("importing", done, total or done)),
+            )
+
+    def close(self) -> None:
+        """Finish running calls and close the store (of the memory that opened it)."""
+        self._writer.shutdown()
+        self._reader.shutdown()
+        if self._owner:
+            self._engine.close()
+            self._store.close()
+
+    def __enter__(self) -> SchemaMemory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Async twins: writes on one thread, store and ranking of recalls on another, decodes in the model's queue.
+
+    async def aremember(
+        self,
+        what: str | MemoryEntry | Iterable[MemoryEntry],
+        *,
+        id: str | None = None,
+        speaker: str | None = None,
+        session: str | None = None,
+        occurred_at: datetime | None = None,
+        caption: str | None = None,
+        metadata: dict[str, JSON] | None = None,
+        use_model: bool = True,
+        dedupe: bool = False,
+        progress: Report | None = None,
+    ) -> Remembered:
+        """:meth:`remember`, without blocking the event loop."""
+        call = partial(
+            self.remember,
+            what,
+            id=id,
+            speaker=speaker,
+            session=session,
+            occurred_at=occurred_at,
+            caption=caption,
+            metadata=metadata,
+            use_model=use_model,
+            dedupe=dedupe,
+            progress=progress,
+        )
+        return await self._run(self._writer, call)
+
+    async def arecall(
+        self, query: str, *, k: int | None = None, unit: Unit = "entries", where: Filter | None = None
+    ) -> Recall:
+        """:meth:`recall`, without blocking the event loop; recalls that run at the same time share the model."""
+        question = self._question(query, k, unit, where)
+        snapshot = await self._run(self._reader, self._current)
+        if not snapshot.entries:
+            return Recall(query)
+        spoken = await self._run(self._reader, partial(self._speak, snapshot))
+        decoded: list[DecodedKey] = []
+        if spoken.trie.key_count:
+            future = self._engine.queue().submit(query, [seed_constraint(spoken, self._config)])
+            (decoded,) = await asyncio.wrap_future(future)
+        return await self._run(self._reader, partial(self._reconstruct, question, snapshot, spoken, decoded))
+
+    async def aanswer(self, query: str, *, k: int | None = None, where: Filter | None = None) -> Answer:
+        """:meth:`answer`, without blocking the event loop."""
+        recall = await self.arecall(query, k=k, where=where)
+        return await self._run(self._reader, partial(self._compose, recall))
+
+    async def aforget(
+        self,
+        *,
+        ids: Collection[str] | None = None,
+        session: str | Collection[str] | None = None,
+        speaker: str | Collection[str] | None = None,
+        where: Filter | None = None,
+    ) -> Erased:
+        """:meth:`forget`, without blocking the event loop."""
+        call = partial(self.forget, ids=ids, session=session, speaker=speaker, where=where)
+        return await self._run(self._writer, call)
+
+    async def aclear(self) -> Erased:
+        """:meth:`clear`, without blocking the event loop."""
+        return await self._run(self._writer, self.clear)
+
+    @staticmethod
+    async def _run(pool: ThreadPoolExecutor, call: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(pool, call)
+
+    def _current(self) -> Snapshot:
+        """The snapshot of now: made again when this or another process has written."""
+        with self._snapshot_lock:
+            if self._snapshot is None or self._snapshot.generation != self._store.generation(self._namespace):
+                self._snapshot = Snapshot.build(self._store.load(self._namespace), self._snapshot)
+            return self._snapshot
+
+    def _drop_snapshot(self) -> None:
+        """Let nothing of what was erased live on in this process."""
+        with self._snapshot_lock:
+            self._snapshot = None
+            self._spoken = None
+
+    def _speak(self, snapshot: Snapshot, *, refresh: bool = False) -> SpokenSchema:
+        """The schema of a snapshot, as the model can say it."""
+        with self._snapshot_lock:
+            if refresh or self._spoken is None or self._spoken[0] != snapshot.generation:
+                voice = self._engine.voice()
+                state = self._store.load(self._namespace, voice.decoder.fingerprint)
+                voice.learn({key: (scores.token_ids.tolist(), scores.neutral) for key, scores in state.scores.items()})
+                self._spoken = snapshot.generation, voice.speak(snapshot.keys, self._config.score)
+            return self._spoken[1]
+
+
+def _ignore(progress: Progress) -> None:
+    """Tell nobody."""

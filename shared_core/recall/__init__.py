@@ -1,0 +1,34 @@
+"""The read path: activation, ranking, context."""
+
+from shared_core.recall.answering import Answer, compose_answer
+from shared_core.recall.explanation import Explanation
+from shared_core.recall.lexical import LexicalIndex, searchable_text
+from shared_core.recall.mentions import MentionIndex
+from shared_core.recall.ranking import Episodes, RankingWeights, rank_entries
+from shared_core.recall.recall import Question, Recaller, generated_seeds, seed_constraint, unweighed
+from shared_core.recall.results import ContextConcept, Reason, Recall, RecalledEntry, Seed, describe
+from shared_core.recall.snapshot import Snapshot
+
+__all__ = [
+    "Answer",
+    "ContextConcept",
+    "Episodes",
+    "Explanation",
+    "LexicalIndex",
+    "MentionIndex",
+    "Question",
+    "RankingWeights",
+    "Reason",
+    "Recall",
+    "RecalledEntry",
+    "Recaller",
+    "Seed",
+    "Snapshot",
+    "compose_answer",
+    "describe",
+    "generated_seeds",
+    "rank_entries",
+    "searchable_text",
+    "seed_constraint",
+    "unweighed",
+]

@@ -1,0 +1,114 @@
+"""Full-text scores of entries: BM25 over stems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared_core.entry import MemoryEntry
+from shared_core.recall.mentions import content_stems, word_stems
+from shared_core.recall.postings import Postings
+
+# Measured on dialogue turns: short texts want less length normalisation than the customary 0.75.
+K1 = 1.2
+B = 0.3
+
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e", "\u055e", "\u2047", "\u2048", "\u2049", "\u203d")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LexicalIndex:
+    """BM25 over the full text of entries, in Lucene's form. Immutable.
+
+    ``score = Σ idf · tf / (tf + k1 · (1 - b + b · length / mean length))`` over the distinct content stems of
+    the query, with ``idf = ln(1 + (N - df + ½) / (df + ½))``.
+
+    Attributes:
+        postings: The stems of each entry, both ways.
+        impacts: The summand of each posting, in the order of ``postings.documents``, shape (postings,).
+    """
+
+    postings: Postings
+    impacts: NDArray[np.float32]
+
+    @classmethod
+    def build(cls, texts: Iterable[str]) -> LexicalIndex:
+        """Index texts (see :func:`searchable_text`); an entry's number is its place."""
+        return _weighted(Postings.build(map(word_stems, texts)))
+
+    def extend(self, texts: Iterable[str]) -> LexicalIndex:
+        """A new index with further texts at the end; the others are not read again."""
+        return _weighted(self.postings.extend(map(word_stems, texts)))
+
+    def select(self, kept: Sequence[int] | NDArray[np.integer]) -> LexicalIndex:
+        """A new index of these entries, renumbered in this order."""
+        return _weighted(self.postings.select(kept))
+
+    def scores(self, query: str) -> NDArray[np.float32]:
+        """Score of every entry, 0 where no word matches, shape (entries,)."""
+        places = self.postings.places(self._stems(query))
+        entries, size = self.postings.documents[places], self.postings.document_count
+        return np.bincount(entries, weights=self.impacts[places], minlength=size).astype(np.float32)
+
+    def group_scores(self, query: str, groups: NDArray[np.integer]) -> NDArray[np.float32]:
+        """What each group of entries covers of the query: each stem once, where it scores best.
+
+        Args:
+            query: What is asked.
+            groups: Group of each entry, numbered from 0, shape (entries,).
+
+        Returns:
+            A score for each group, shape (groups,).
+        """
+        totals = np.zeros(int(groups.max(initial=-1)) + 1, dtype=np.float32)
+        for stem in self._stems(query):
+            places = slice(self.postings.stem_starts[stem], self.postings.stem_starts[stem + 1])
+            best = np.zeros_like(totals)
+            np.maximum.at(best, groups[self.postings.documents[places]], self.impacts[places])
+            totals += best
+        return totals
+
+    def _stems(self, query: str) -> NDArray[np.int64]:
+        return self.postings.known(content_stems(query))
+
+
+def searchable_text(entry: MemoryEntry) -> str:
+    """All that an entry can be found by: who said it, what was said or shown, and the day in words."""
+    parts = [entry.speaker, entry.text, entry.caption]
+    if entry.occurred_at is not None:
+        day = entry.occurred_at
+        parts.append(f"{day.day} {_MONTHS[day.month - 1]} {day.year}")
+    return " ".join(part for part in parts if part)
+
+
+def asks(text: str) -> bool:
+    """Whether a text ends in a question, so that the next turn is likely its answer."""
+    return text.rstrip(" \t\r\n\"'\u201d\u2019\xbb)\u300d\u300f*_").endswith(_QUESTION_MARKS)
+
+
+def _weighted(postings: Postings) -> LexicalIndex:
+    size = postings.document_count
+    frequencies = np.diff(postings.stem_starts)
+    idf = np.log1p((size - frequencies + 0.5) / (frequencies + 0.5))
+    mean = float(postings.lengths.mean()) if size else 0.0
+    relative = postings.lengths[postings.documents] / max(mean, 1.0)
+    counts = postings.counts[postings.origins]
+    impacts = np.repeat(idf, frequencies) * counts / (counts + K1 * (1 - B + B * relative))
+    return LexicalIndex(postings, impacts.astype(np.float32))

@@ -1,0 +1,252 @@
+"""The read path: activate seeds, propagate, rank, and give back entries with reasons (Eq. 11 to 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared_core.config import SCGConfig
+from shared_core.decoding import Constraint, DecodedKey, SearchOptions, SpokenSchema
+from shared_core.filters import Filter
+from shared_core.graph import Hop, Propagation
+from shared_core.recall.mentions import named
+from shared_core.recall.ranking import EntryScores, RankingWeights, rank_entries
+from shared_core.recall.results import ContextConcept, Reason, Recall, RecalledEntry, Seed, Source
+from shared_core.recall.snapshot import Snapshot
+from shared_core.store import ORIGINS
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One thing to recall.
+
+    Attributes:
+        query: The query.
+        k: Entries to return at most; ``None`` for every entry that is reached.
+        concepts: Concepts to activate at most; ``None`` for no bound.
+        where: Which entries may come back.
+    """
+
+    query: str
+    k: int | None
+    concepts: int | None = None
+    where: Filter | None = None
+
+
+def seed_constraint(spoken: SpokenSchema, config: SCGConfig) -> Constraint:
+    """What seeds are decoded over, and how (Eq. 11)."""
+    options = SearchOptions(
+        width=config.width,
+        method=config.method,
+        score=config.score,
+        calibration=config.calibration,
+        lookahead=config.lookahead,
+        seed=config.seed,
+    )
+    return Constraint(spoken.trie, options, spoken.prior)
+
+
+def unweighed(decoded: Sequence[DecodedKey], spoken: SpokenSchema) -> list[int]:
+    """Concepts among the decoded whose calibration rests on a stand-in."""
+    return [int(spoken.concept[one.key]) for one in decoded if not spoken.known[one.key]]
+
+
+def generated_seeds(
+    decoded: Sequence[DecodedKey], spoken: SpokenSchema, config: SCGConfig
+) -> list[tuple[int, float, float]]:
+    """Decoded keys as concepts: (index, log-probability, score), best first.
+
+    Scores are taken from the prior of ``spoken``, which may know more than the one that was searched with.
+    """
+    if config.method != "sample":
+        calibrated = [(one, one.logprob - config.calibration * float(spoken.prior.total[one.key])) for one in decoded]
+    else:
+        calibrated = [(one, one.score) for one in decoded]
+    calibrated.sort(key=lambda pair: (-pair[1], pair[0].key))
+    return [(int(spoken.concept[one.key]), one.logprob, score) for one, score in calibrated]
+
+
+class Recaller:
+    """Answers questions on one snapshot.
+
+    Args:
+        snapshot: The memory.
+        config: Its settings.
+    """
+
+    def __init__(self, snapshot: Snapshot, config: SCGConfig) -> None:
+        self._snapshot = snapshot
+        self._config = config
+        self._weights = RankingWeights(
+            lexical=config.lexical_weight,
+            answer=config.answer_weight,
+            passage=config.passage_weight,
+            passage_radius=config.passage_radius,
+            session=config.session_weight,
+            speaker=config.speaker_weight,
+        )
+
+    def recall(self, question: Question, generated: Sequence[tuple[int, float, float]]) -> Recall:
+        """Constructive recall for one question.
+
+        Args:
+            question: What to recall.
+            generated: The seeds that were generated for it, see :func:`generated_seeds`.
+        """
+        seeds = self._seeds(question, generated)
+        hops = self._propagate(list(seeds))
+        activation, context = self._activate(seeds, hops, question.concepts)
+        scores = self._rank(question.query, activation)
+        chosen = self._choose(question, scores)
+        kept_seeds = {concept: seed for concept, seed in seeds.items() if activation[concept] > 0}
+        return Recall(
+            query=question.query,
+            entries=tuple(self._explain(entry, scores, activation, kept_seeds, context) for entry in chosen),
+            seeds=tuple(kept_seeds.values()),
+            context=tuple(self._context_concept(hop, activation, context) for hop in context.values()),
+        )
+
+    def _seeds(self, question: Question, generated: Sequence[tuple[int, float, float]]) -> dict[int, Seed]:
+        """Generated and mentioned seeds by concept, strongest first."""
+        config, snapshot = self._config, self._snapshot
+        found: dict[int, tuple[float, float | None, Source]] = {}
+        best = generated[0][2] if generated else 0.0
+        for concept, decoded, score in generated:
+            strength = config.generation_weight * float(np.exp((score - best) / config.generation_temperature))
+            found[concept] = strength, decoded, "generated"
+        if config.mentions:
+            for concept, coverage in snapshot.mentions.find(question.query):
+                strength, logprob, _ = found.get(concept, (0.0, None, "mentioned"))
+                source: Source = "both" if concept in found else "mentioned"
+                found[concept] = strength + config.mention_weight * coverage, logprob, source
+        order = sorted(found, key=lambda concept: (-found[concept][0], concept))
+        return {
+            concept: Seed(
+                snapshot.keys[concept],
+                snapshot.surfaces[concept],
+                found[concept][2],
+                found[concept][0],
+                found[concept][1],
+            )
+            for concept in order
+        }
+
+    def _propagate(self, seeds: Sequence[int]) -> list[Hop]:
+        config = self._config
+        options = Propagation(
+            hops=config.hops,
+            fan_out=config.fan_out,
+            temperature=config.temperature,
+            sample=config.sample_context,
+            seed=config.seed,
+        )
+        return self._snapshot.graph.propagate(seeds, options)
+
+    def _activate(
+        self, seeds: dict[int, Seed], hops: Sequence[Hop], budget: int | None
+    ) -> tuple[NDArray[np.float64], dict[int, Hop]]:
+        """Activation of every concept, shape (concepts,), and the hop that reached each context concept."""
+        activation = np.zeros(len(self._snapshot.keys))
+        for concept, seed in seeds.items():
+            activation[concept] = seed.activation
+        for hop in hops:
+            activation[hop.concept] = self._config.context_weight * hop.probability * seeds[hop.seed].activation
+        if budget is not None and np.count_nonzero(activation) > budget:
+            order = np.argsort(-activation, kind="stable")
+            activation[order[budget:]] = 0.0
+        return activation, {hop.concept: hop for hop in hops if activation[hop.concept] > 0}
+
+    def _rank(self, query: str, activation: NDArray[np.float64]) -> EntryScores:
+        snapshot = self._snapshot
+        return rank_entries(
+            snapshot.graph.by_concept,
+            snapshot.rarity,
+            activation,
+            snapshot.episodes,
+            snapshot.lexical.scores(query),
+            snapshot.lexical.group_scores(query, snapshot.episodes.sessions),
+            named(query, snapshot.speakers),
+            self._weights,
+        )
+
+    def _choose(self, question: Question, scores: EntryScores) -> list[int]:
+        """The entries to return, best first; ties go to the earlier entry."""
+        total = scores.total.astype(np.float64)
+        # Being in the right session alone does not bring an entry: it or its neighbours must be reached.
+        wanted = scores.concepts + scores.lexical + scores.answer + scores.passage > 0
+        if question.concepts is not None:
+            wanted &= scores.concepts > 0
+        if question.where is not None and not question.where.is_empty:
+            matching = (question.where.matches(one.entry) for one in self._snapshot.entries)
+            wanted &= np.fromiter(matching, dtype=bool, count=len(total))
+        places = np.flatnonzero(wanted)
+        ordered = places[np.argsort(-total[places], kind="stable")]
+        return [int(place) for place in ordered[: question.k]]
+
+    def _explain(
+        self,
+        entry: int,
+        scores: EntryScores,
+        activation: NDArray[np.float64],
+        seeds: dict[int, Seed],
+        context: dict[int, Hop],
+    ) -> RecalledEntry:
+        snapshot = self._snapshot
+        concepts, _ = snapshot.graph.by_entry.row(entry)
+        reasons = [
+            self._reason(int(concept), entry, activation, seeds, context)
+            for concept in concepts
+            if activation[concept] > 0
+        ]
+        # Ranking puts concept scores on a scale of its own; the reasons add up to what is left of them.
+        total = sum(reason.contribution for reason in reasons)
+        scale = float(scores.concepts[entry]) / total if total else 0.0
+        reasons = [replace(reason, contribution=reason.contribution * scale) for reason in reasons]
+        parts = ("concepts", "lexical", "answer", "passage", "session", "speaker")
+        return RecalledEntry(
+            snapshot.entries[entry].entry,
+            float(scores.total[entry]),
+            tuple(sorted(reasons, key=lambda reason: (-reason.contribution, reason.key))),
+            {part: float(getattr(scores, part)[entry]) for part in parts},
+        )
+
+    def _reason(
+        self,
+        concept: int,
+        entry: int,
+        activation: NDArray[np.float64],
+        seeds: dict[int, Seed],
+        context: dict[int, Hop],
+    ) -> Reason:
+        snapshot = self._snapshot
+        members, weights = snapshot.graph.by_concept.row(concept)
+        at = int(np.flatnonzero(members == entry)[0])
+        hop = context.get(concept)
+        return Reason(
+            key=snapshot.keys[concept],
+            surface=snapshot.surfaces[concept],
+            source="context" if hop else seeds[concept].source,
+            seed=snapshot.keys[hop.seed] if hop else None,
+            origin=ORIGINS[int(snapshot.origin[snapshot.graph.by_concept.starts[concept] + at])],
+            contribution=float(activation[concept] * snapshot.rarity[concept] * weights[at]),
+        )
+
+    def _context_concept(self, hop: Hop, activation: NDArray[np.float64], context: dict[int, Hop]) -> ContextConcept:
+        snapshot = self._snapshot
+        path = [hop.concept]
+        step = hop
+        while step.source != step.seed and step.source in context:
+            step = context[step.source]
+            path.append(step.concept)
+        path.append(hop.seed)
+        return ContextConcept(
+            key=snapshot.keys[hop.concept],
+            surface=snapshot.surfaces[hop.concept],
+            seed=snapshot.keys[hop.seed],
+            path=tuple(snapshot.keys[concept] for concept in reversed(path)),
+            probability=hop.probability,
+            activation=float(activation[hop.concept]),
+        )

@@ -1,0 +1,36 @@
+"""The durable truth: entries, concepts and links of every namespace, in one SQLite file."""
+
+from shared_core.store.store import Store
+from shared_core.store.transfer import export_namespace, import_namespace
+from shared_core.store.values import (
+    INFERRED,
+    ORIGINS,
+    ConceptLink,
+    EntryWrite,
+    Erased,
+    KeyScores,
+    Known,
+    NamespaceInfo,
+    NamespaceState,
+    Origin,
+    StoredEntry,
+    WriteOutcome,
+)
+
+__all__ = [
+    "INFERRED",
+    "ORIGINS",
+    "ConceptLink",
+    "EntryWrite",
+    "Erased",
+    "KeyScores",
+    "Known",
+    "NamespaceInfo",
+    "NamespaceState",
+    "Origin",
+    "Store",
+    "StoredEntry",
+    "WriteOutcome",
+    "export_namespace",
+    "import_namespace",
+]

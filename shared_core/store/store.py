@@ -1,0 +1,321 @@
+"""The durable store: one file, many namespaces."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import TypeAlias
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from shared_core.entry import MemoryEntry, check_namespace, check_text
+from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError
+from shared_core.store import reading, sqlite, writing
+from shared_core.store.values import (
+    ConceptLink,
+    EntryWrite,
+    Erased,
+    KeyScores,
+    Known,
+    NamespaceInfo,
+    NamespaceState,
+    WriteOutcome,
+)
+
+Name: TypeAlias = tuple[str, ...]
+
+
+class Store:
+    """Entries, concepts and links of many namespaces, in one SQLite file.
+
+    Every call is one transaction and is durable when it returns. Several threads may share one store, and
+    several processes one file. Every method may raise :class:`StoreError` when the file is damaged or the
+    store is closed, :class:`StoreUnavailableError` when it is locked, read-only or out of space, and
+    :class:`InvalidInputError` for a namespace or an id that is not one.
+    """
+
+    def __init__(self, engine: Engine, path: Path | None) -> None:
+        """Use :meth:`open`."""
+        self._engine = engine
+        self._path = path
+        self._location = ":memory:" if path is None else str(path)
+        self._closed = False
+        self._process = os.getpid()
+        self._make_locks()
+
+    @classmethod
+    def open(cls, path_or_url: str | Path, *, create: bool = True) -> Store:
+        """Open the memory at a path, a ``sqlite:///`` URL, or ``":memory:"`` (kept nowhere).
+
+        Args:
+            path_or_url: Where the memory is. A ``Path`` is always a file.
+            create: Make the memory if there is none.
+
+        Raises:
+            InvalidInputError: if it is neither a path nor the URL of a database this version writes to.
+            NotFoundError: if there is no memory and ``create`` is false, or its folder does not exist.
+            NotAMemoryError: if the file is something else; it is left untouched.
+            StoreVersionError: if a newer version wrote the file; it is left untouched.
+            StoreUnavailableError: if it cannot be opened for writing.
+            StoreError: if it is damaged.
+        """
+        path = _parse(path_or_url)
+        return cls(sqlite.open_engine(path, create=create), path)
+
+    @property
+    def path(self) -> Path | None:
+        """The file; ``None`` for ``":memory:"``."""
+        return self._path
+
+    def write(self, namespace: Name, writes: Iterable[EntryWrite]) -> WriteOutcome:
+        """Store entries with their links: all of them, or none if anything fails.
+
+        An id that is there with the same content is left alone, links included. One with other content is
+        replaced, text and links, and keeps its place. Inferred links to concepts that do not exist after
+        the write are left out.
+
+        Args:
+            namespace: Where to store them.
+            writes: The entries. An iterator is consumed inside the transaction: other writers wait for it, it
+                must not use this store, and what it raises undoes the write.
+        """
+        name = check_namespace(namespace)
+        remaining = iter(writes)
+        chunk = list(islice(remaining, reading.CHUNK))
+        if not chunk:
+            return WriteOutcome(0, 0, 0, ())
+        with self._writing() as connection:
+            writer = writing.NamespaceWriter(connection, name)
+            while chunk:
+                writer.put(chunk)
+                chunk = list(islice(remaining, reading.CHUNK))
+            outcome = writer.finish()
+        return replace(outcome, wiped=not outcome.updated or self._wipe())
+
+    def assimilate(self, namespace: Name, links: Mapping[str, Sequence[ConceptLink]]) -> None:
+        """Add inferred links to entries and mark those entries as assimilated.
+
+        Entries and concepts that are gone meanwhile are skipped, and so is a concept an entry has already.
+
+        Args:
+            namespace: Where the entries are.
+            links: By entry id; an empty sequence marks the entry all the same.
+
+        Raises:
+            InvalidInputError: if a link is not of origin ``inferred``.
+        """
+        name = check_namespace(namespace)
+        _check_ids(links)
+        for link in (link for entry_links in links.values() for link in entry_links):
+            if link.origin != "inferred":
+                raise InvalidInputError(f"assimilation adds inferred links, not {link.origin!r}: use write")
+        with self._namespace(name, write=True) as (connection, number):
+            if number is not None:
+                writing.add_inferred(connection, number, links)
+
+    def save_scores(self, namespace: Name, fingerprint: str, scores: Mapping[str, KeyScores]) -> None:
+        """Store how one model reads keys, in place of earlier scores; keys that are gone are skipped.
+
+        Does not change the generation: scores can be computed again at any time.
+        """
+        name = check_namespace(namespace)
+        check_text(fingerprint, "fingerprint")
+        _check_ids(scores)
+        with self._namespace(name, write=True) as (connection, number):
+            if number is not None:
+                writing.put_scores(connection, number, fingerprint, scores)
+
+    def load(self, namespace: Name, fingerprint: str | None = None) -> NamespaceState:
+        """The whole namespace as of one moment; empty if it does not exist.
+
+        Args:
+            namespace: Which one.
+            fingerprint: The model whose scores to load; ``None`` for no scores.
+        """
+        name = check_namespace(namespace)
+        with self._reading() as connection, self._sound():
+            return reading.read_state(connection, name, fingerprint)
+
+    @contextmanager
+    def scan(self, namespace: Name) -> Iterator[tuple[int, Iterator[EntryWrite]]]:
+        """The number of entries, and the entries as they would be written, in order, from one moment.
+
+        Only a few hundred entries are in memory at a time. The moment ends with the ``with`` block, and until
+        then an erasure cannot be wiped from the file.
+        """
+        with self._namespace(check_namespace(namespace), write=False) as (connection, number):
+            if number is None:
+                yield 0, iter(())
+            else:
+                yield reading.count_entries(connection, number), self._scan(connection, number)
+
+    def known(self, namespace: Name, ids: Collection[str]) -> dict[str, Known]:
+        """Those of the ids that are stored, with the digest of their content."""
+        wanted = _check_ids(ids)
+        with self._namespace(check_namespace(namespace), write=False) as (connection, number):
+            return {} if number is None else reading.read_known(connection, number, wanted)
+
+    def find_duplicates(self, namespace: Name, digests: Collection[str]) -> dict[str, str]:
+        """Those of the digests that are stored, with the id of the earliest entry that has it."""
+        wanted = _check_ids(digests)
+        with self._namespace(check_namespace(namespace), write=False) as (connection, number):
+            return {} if number is None else reading.read_duplicates(connection, number, wanted)
+
+    def get(self, namespace: Name, ids: Collection[str]) -> list[MemoryEntry]:
+        """Those of the entries that are stored, in the order of ``ids``."""
+        wanted = _check_ids(ids)
+        with self._namespace(check_namespace(namespace), write=False) as (connection, number), self._sound():
+            return [] if number is None else reading.read_entries(connection, number, wanted)
+
+    def generation(self, namespace: Name) -> int:
+        """A number that changes with every committed change of the namespace's entries or links.
+
+        It never returns to an old value, not even when the namespace is cleared and made again. 0 while the
+        namespace does not exist.
+        """
+        name = check_namespace(namespace)
+        with self._reading() as connection:
+            return reading.read_generation(connection, name)
+
+    def forget(self, namespace: Name, *, ids: Collection[str]) -> Erased:
+        """Remove entries, and the concepts nothing grounds any more; unknown ids are ignored.
+
+        No byte of what was removed stays in the file: its pages are written afresh, which takes time in
+        proportion to the file (about a second for 60 MB), so forget many ids in one call. The same holds
+        for a :meth:`write` that replaces entries.
+        """
+        wanted = _check_ids(ids)
+        with self._namespace(check_namespace(namespace), write=True) as (connection, number):
+            erased = Erased(0, 0, 0) if number is None else writing.remove_entries(connection, number, wanted)
+        return replace(erased, wiped=not erased.entries or self._wipe())
+
+    def clear(self, namespace: Name) -> Erased:
+        """Remove a namespace with all it holds, its name included."""
+        with self._namespace(check_namespace(namespace), write=True) as (connection, number):
+            if number is None:
+                return Erased(0, 0, 0)
+            erased = writing.remove_namespace(connection, number)
+        return replace(erased, wiped=self._wipe())
+
+    def namespaces(self) -> list[NamespaceInfo]:
+        """Every namespace with its size, in the order of their creation."""
+        with self._reading() as connection, self._sound():
+            return reading.list_namespaces(connection)
+
+    def close(self) -> None:
+        """Let go of the file. Calls after this fail; closing twice is fine."""
+        self._closed = True
+        self._engine.dispose()
+
+    def __enter__(self) -> Store:
+        """The store itself; it is closed at the end of the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the store."""
+        self.close()
+
+    def _make_locks(self) -> None:
+        # Threads queue here rather than at SQLite's lock, which is polled.
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def _namespace(self, name: Name, *, write: bool) -> Iterator[tuple[Connection, int | None]]:
+        with self._writing() if write else self._reading() as connection:
+            row = reading.find_namespace(connection, name)
+            yield connection, None if row is None else row.number
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        self._check_usable()
+        # A memory without a file has one connection, so there readers queue as well.
+        turn = self._turn() if self._path is None else nullcontext()
+        with turn, sqlite.reading(self._engine, self._location) as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        self._check_usable()
+        with self._turn(), sqlite.writing(self._engine, self._location) as connection:
+            yield connection
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        # As with another process's lock, the wait ends: a call from inside a write's iterator would not.
+        if not self._lock.acquire(timeout=sqlite.BUSY_SECONDS):
+            raise StoreUnavailableError(
+                f"another call of this process used the memory {self._location} for "
+                f"{sqlite.BUSY_SECONDS:g} s: nothing of this call was stored; try again"
+            )
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise StoreError(f"the memory {self._location} was closed: open it again")
+        if self._process != os.getpid() and self._path is not None:
+            # SQLite's connections and locks do not survive a fork; the parent's must not be closed from here.
+            self._process = os.getpid()
+            self._engine.dispose(close=False)
+            self._make_locks()
+
+    @contextmanager
+    def _sound(self) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, OverflowError) as error:
+            raise sqlite.damaged(self._location, f"{type(error).__name__}: {error}") from error
+
+    def _scan(self, connection: Connection, number: int) -> Iterator[EntryWrite]:
+        with self._sound():
+            yield from reading.read_writes(connection, number)
+
+    def _wipe(self) -> bool:
+        return self._path is None or sqlite.wipe(self._engine)
+
+
+def _parse(path_or_url: str | Path) -> Path | None:
+    if isinstance(path_or_url, str):
+        check_text(path_or_url, "path")
+        if path_or_url == ":memory:":
+            return None
+        if "://" in path_or_url:
+            return _parse_url(path_or_url)
+        if not path_or_url.strip():
+            raise InvalidInputError('the path is empty: pass the path of a file, or ":memory:"')
+    return Path(path_or_url).absolute()
+
+
+def _parse_url(text: str) -> Path | None:
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError) as error:
+        raise InvalidInputError("the database URL cannot be read: write it as sqlite:///memory.db") from error
+    if url.get_backend_name() != "sqlite":
+        raise InvalidInputError(
+            f"a memory cannot be kept in {url.get_backend_name()} yet: pass a path or a sqlite:/// URL"
+        )
+    if url.query:
+        raise InvalidInputError("the database URL has options, which are not supported: leave them out")
+    return None if url.database in (None, "", ":memory:") else Path(url.database).absolute()
+
+
+def _check_ids(ids: Collection[str]) -> list[str]:
+    """The ids in order, each once."""
+    if isinstance(ids, str):
+        raise InvalidInputError("pass a list of ids, not one text: its characters would be taken for ids")
+    for id in ids:
+        check_text(id, "id")
+    return list(dict.fromkeys(ids))

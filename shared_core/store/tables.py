@@ -1,0 +1,115 @@
+"""The tables, as the newest migration leaves them.
+
+Every row that holds something of a memory starts with the number of its namespace, and foreign keys carry
+that number along: a link between two namespaces cannot be written down.
+
+    memory_state   one row: the file's generation, and whether an erasure is unfinished
+    namespaces     name (canonical JSON) -> number, generation, counters
+    entries        (namespace, seq)    an entry in its place
+    concepts       (namespace, number) a concept of the schema
+    links          (namespace, seq, concept)
+    models         fingerprints of language models
+    scores         (namespace, concept, model) how a model reads a key
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+schema = MetaData()
+
+memory_state = Table(
+    "memory_state",
+    schema,
+    Column("id", Integer, primary_key=True),
+    Column("generation", BigInteger, nullable=False),
+    Column("unwiped", BigInteger, nullable=False),
+)
+
+namespaces = Table(
+    "namespaces",
+    schema,
+    Column("number", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("generation", BigInteger, nullable=False),
+    Column("next_seq", BigInteger, nullable=False),
+    Column("next_concept", BigInteger, nullable=False),
+)
+
+entries = Table(
+    "entries",
+    schema,
+    Column("namespace", ForeignKey("namespaces.number"), primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("assimilated", Boolean, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("speaker", Text),
+    Column("session", Text),
+    Column("caption", Text),
+    Column("occurred_at", Text),
+    Column("metadata", Text),
+    UniqueConstraint("namespace", "id", name="entries_by_id"),
+    Index("entries_by_digest", "namespace", "digest"),
+)
+
+concepts = Table(
+    "concepts",
+    schema,
+    Column("namespace", ForeignKey("namespaces.number"), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("key", Text, nullable=False),
+    Column("surface", Text, nullable=False),
+    UniqueConstraint("namespace", "key", name="concepts_by_key"),
+    sqlite_with_rowid=False,
+)
+
+links = Table(
+    "links",
+    schema,
+    Column("namespace", Integer, primary_key=True, autoincrement=False),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("concept", BigInteger, primary_key=True, autoincrement=False),
+    Column("weight", Double, nullable=False),
+    Column("origin", SmallInteger, nullable=False),
+    Column("surface", Text),
+    ForeignKeyConstraint(["namespace", "seq"], ["entries.namespace", "entries.seq"]),
+    ForeignKeyConstraint(["namespace", "concept"], ["concepts.namespace", "concepts.number"]),
+    Index("links_by_concept", "namespace", "concept", "origin", "seq"),
+    sqlite_with_rowid=False,
+)
+
+models = Table(
+    "models",
+    schema,
+    Column("number", Integer, primary_key=True),
+    Column("fingerprint", Text, nullable=False, unique=True),
+)
+
+scores = Table(
+    "scores",
+    schema,
+    Column("namespace", Integer, primary_key=True, autoincrement=False),
+    Column("concept", BigInteger, primary_key=True, autoincrement=False),
+    Column("model", ForeignKey("models.number"), primary_key=True),
+    Column("token_ids", LargeBinary, nullable=False),
+    Column("neutral", LargeBinary),
+    ForeignKeyConstraint(["namespace", "concept"], ["concepts.namespace", "concepts.number"]),
+    sqlite_with_rowid=False,
+)

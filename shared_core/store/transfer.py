@@ -1,0 +1,202 @@
+"""A namespace as a text file: JSON Lines that can be read, kept, and imported anywhere.
+
+    {"format": "scg-memory", "version": 1, "namespace": ["anna"], "entries": 2}
+    {"id": "1", "text": "I adopted a puppy", "speaker": "Anna", "assimilated": true, "concepts": [
+        {"key": "puppy", "surface": "puppy", "weight": 1.0, "origin": "said"}]}          (on one line)
+
+``entries`` may be missing; when it is there, a file that was cut short is noticed. What models computed
+(token scores) is not exported, and neither are the generation and the places in the order: an import appends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Final, NoReturn
+
+from shared_core.entry import MemoryEntry, check_namespace
+from shared_core.errors import FormatError, InvalidInputError, StoreUnavailableError
+from shared_core.store.store import Store
+from shared_core.store.values import ConceptLink, EntryWrite, WriteOutcome
+
+_FORMAT: Final = "scg-memory"
+_VERSION: Final = 1
+_MAX_LINE_BYTES = 16 * 2**20
+
+
+def export_namespace(store: Store, namespace: tuple[str, ...], path: str | Path) -> int:
+    """Write the namespace to a file, which appears whole or not at all.
+
+    Returns:
+        How many entries were written.
+
+    Raises:
+        InvalidInputError: if ``path`` is the memory itself, or not a file.
+        StoreUnavailableError: if the file cannot be written; an older one is kept.
+    """
+    name = check_namespace(namespace)
+    target = Path(path).absolute()
+    if target.exists() and not target.is_file():
+        raise InvalidInputError(f"{target} is not a file: pass the path of a file to export to")
+    if store.path is not None and target.exists() and target.samefile(store.path):
+        raise InvalidInputError(f"{target} is the memory itself: export to another file")
+    try:
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+            draft = Path(file.name)
+            try:
+                count = _write_lines(store, name, file)
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                draft.unlink()
+                raise
+        draft.replace(target)
+    except OSError as error:
+        raise StoreUnavailableError(
+            f"the export cannot be written to {target} ({error.strerror}): an older file there is kept"
+        ) from error
+    return count
+
+
+def import_namespace(
+    store: Store,
+    namespace: tuple[str, ...],
+    path: str | Path,
+    *,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> WriteOutcome:
+    """Merge an exported file into a namespace: all of it, or nothing if a line is wrong.
+
+    An entry whose id is there already is updated. The namespace in the file is only a remark; ``namespace``
+    decides where the entries go.
+
+    Args:
+        store: Where to import.
+        namespace: Where in the store.
+        path: The file.
+        progress: Called with the number of entries read so far, and how many the file announces.
+
+    Raises:
+        FormatError: if the file is missing, of an unknown version, cut short, or a line is wrong; nothing of
+            it was stored.
+    """
+    source = Path(path)
+    with _readable(source):
+        file = source.open("rb")
+    with file:
+        return store.write(namespace, _read_entries(file, source, progress))
+
+
+def _write_lines(store: Store, name: tuple[str, ...], file: IO[bytes]) -> int:
+    with store.scan(name) as (count, writes):
+        header = {"format": _FORMAT, "version": _VERSION, "namespace": name, "entries": count}
+        file.write(_encode(header))
+        for write in writes:
+            file.write(_encode(_to_dict(write)))
+    return count
+
+
+def _encode(body: dict[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False).encode() + b"\n"
+
+
+def _to_dict(write: EntryWrite) -> dict[str, Any]:
+    links = [
+        {"key": link.key, "surface": link.surface, "weight": link.weight, "origin": link.origin} for link in write.links
+    ]
+    return {**write.entry.to_dict(), "assimilated": write.assimilated, "concepts": links}
+
+
+def _read_entries(
+    file: IO[bytes], path: Path, progress: Callable[[int, int | None], None] | None
+) -> Iterator[EntryWrite]:
+    count = 0
+    announced: int | None = None
+    for number, line in enumerate(_read_lines(file, path), start=1):
+        try:
+            if number == 1:
+                announced = _check_header(_parse(line))
+                continue
+            if not line.strip():
+                continue
+            write = _from_dict(_parse(line))
+        except InvalidInputError as error:
+            raise FormatError(f"{path}, line {number}: {error}; nothing of the file was stored") from error
+        yield write
+        count += 1
+        if progress is not None:
+            progress(count, announced)
+    if announced is not None and count != announced:
+        raise FormatError(
+            f"{path} announces {announced} entries and holds {count}: nothing of it was stored; get the "
+            'whole file, or remove "entries" from its first line to import what is there'
+        )
+
+
+def _read_lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
+    """The lines, of which there is at least one; a line that is too long is cut, just long enough to tell."""
+    with _readable(path):
+        yield file.readline(_MAX_LINE_BYTES + 1)
+        while line := file.readline(_MAX_LINE_BYTES + 1):
+            yield line
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FormatError(f"{path} cannot be read ({error.strerror}): nothing of it was stored") from error
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    if len(line) > _MAX_LINE_BYTES:
+        raise InvalidInputError(f"the line is longer than {_MAX_LINE_BYTES} bytes")
+    try:
+        body = json.loads(line.decode(), parse_constant=_refuse_constant)
+    except RecursionError:
+        raise InvalidInputError("the line nests too deep") from None
+    except ValueError as error:
+        raise InvalidInputError(f"the line is not JSON ({error})") from None
+    if not isinstance(body, dict):
+        raise InvalidInputError("the line is not a JSON object")
+    return body
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _check_header(header: dict[str, Any]) -> int | None:
+    """How many entries the header announces, if it does."""
+    if header.get("format") != _FORMAT:
+        raise InvalidInputError(f'the file is not an export: its first line lacks "format": "{_FORMAT}"')
+    version = header.get("version")
+    if type(version) is not int or version != _VERSION:
+        raise InvalidInputError(
+            f"the export has version {version!r}, and this code reads {_VERSION}: upgrade this package"
+        )
+    announced = header.get("entries")
+    if announced is not None and type(announced) is not int:
+        raise InvalidInputError('"entries" must be a whole number')
+    return announced
+
+
+def _from_dict(body: dict[str, Any]) -> EntryWrite:
+    assimilated = body.pop("assimilated", False)
+    concepts = body.pop("concepts", [])
+    if type(assimilated) is not bool:
+        raise InvalidInputError('"assimilated" must be true or false')
+    if not isinstance(concepts, list):
+        raise InvalidInputError('"concepts" must be a list')
+    return EntryWrite(MemoryEntry.from_dict(body), tuple(map(_to_link, concepts)), assimilated)
+
+
+def _to_link(body: object) -> ConceptLink:
+    if not isinstance(body, dict) or set(body) != {"key", "surface", "weight", "origin"}:
+        raise InvalidInputError("a concept has exactly the fields key, surface, weight and origin")
+    return ConceptLink(**body)

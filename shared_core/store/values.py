@@ -1,0 +1,208 @@
+"""What goes into the store and what comes out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from shared_core.entry import MemoryEntry, check_text
+from shared_core.errors import InvalidInputError
+
+Origin: TypeAlias = Literal["said", "inferred", "generated"]
+
+ORIGINS: Final[tuple[Origin, ...]] = ("said", "inferred", "generated")
+"""Every origin; its position is its number in :attr:`NamespaceState.link_origin` and on disk."""
+
+INFERRED: Final[int] = ORIGINS.index("inferred")
+
+_MAX_WEIGHT: Final = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True, slots=True)
+class ConceptLink:
+    """That one entry is reached by one concept.
+
+    Attributes:
+        key: The concept's normalised key, unique within a namespace.
+        surface: How this entry words it. Of an ``inferred`` link it is not kept: the entry has no wording
+            of its own there, so the concept's surface stands for it.
+        weight: Strength of the link, not negative; finite as a float32.
+        origin: ``said``: literally in the entry's own words. ``generated``: novel, made by the model.
+            ``inferred``: an existing concept the entry was assimilated into. Only the first two keep a
+            concept alive.
+
+    Raises:
+        InvalidInputError: if a field cannot be stored.
+    """
+
+    key: str
+    surface: str
+    weight: float
+    origin: Origin
+
+    def __post_init__(self) -> None:
+        check_text(self.key, "concept key")
+        check_text(self.surface, "concept surface")
+        if not self.key.strip() or not self.surface.strip():
+            raise InvalidInputError("the concept key or its surface is empty")
+        if self.origin not in ORIGINS:
+            raise InvalidInputError(f"the origin must be one of {', '.join(ORIGINS)}, not {self.origin!r}")
+        if isinstance(self.weight, bool) or not isinstance(self.weight, float | int):
+            raise InvalidInputError(f"the link weight must be a number, not {type(self.weight).__name__}")
+        if not 0 <= self.weight <= _MAX_WEIGHT:
+            raise InvalidInputError("the link weight must be finite and not negative")
+
+    @property
+    def is_grounding(self) -> bool:
+        """Whether the link keeps its concept alive."""
+        return self.origin != "inferred"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryWrite:
+    """One entry to be stored, with its links.
+
+    Attributes:
+        entry: The entry; its id is set.
+        links: Its concepts, each key once.
+        assimilated: False while the entry still waits for assimilation.
+
+    Raises:
+        InvalidInputError: if the entry has no id, or two links have the same key.
+    """
+
+    entry: MemoryEntry
+    links: tuple[ConceptLink, ...] = ()
+    assimilated: bool = True
+
+    def __post_init__(self) -> None:
+        if self.entry.id is None:
+            raise InvalidInputError("the entry has no id: give it one before it is stored")
+        if len({link.key for link in self.links}) < len(self.links):
+            raise InvalidInputError(f"the entry {self.entry.id!r} links the same concept twice")
+
+    @property
+    def id(self) -> str:
+        """The id of the entry."""
+        assert self.entry.id is not None
+        return self.entry.id
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyScores:
+    """How one language model reads one key.
+
+    Attributes:
+        token_ids: The key's tokens, int32, shape (n,).
+        neutral: Log-probabilities (natural log) of the tokens and of the terminator under a neutral query,
+            float32, shape (n + 1,); ``None`` while they are not computed.
+
+    Raises:
+        InvalidInputError: if the shapes do not fit together.
+    """
+
+    token_ids: npt.NDArray[np.int32]
+    neutral: npt.NDArray[np.float32] | None = None
+
+    def __post_init__(self) -> None:
+        if self.token_ids.ndim != 1:
+            raise InvalidInputError(f"token_ids must have one axis, not {self.token_ids.ndim}")
+        if self.neutral is not None and self.neutral.shape != (len(self.token_ids) + 1,):
+            raise InvalidInputError(
+                f"{len(self.token_ids)} tokens need {len(self.token_ids) + 1} neutral log-probabilities, "
+                f"not an array of shape {self.neutral.shape}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOutcome:
+    """What a write did.
+
+    Attributes:
+        added: Entries that are new.
+        updated: Entries whose content was replaced; they kept their place.
+        unchanged: Entries that were there already, word for word; their links were left alone.
+        ids: The ids written, in the order first given, each once.
+        wiped: False if bytes of replaced content may still lie in the file, see :class:`Erased`.
+    """
+
+    added: int
+    updated: int
+    unchanged: int
+    ids: tuple[str, ...]
+    wiped: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was removed.
+
+    Attributes:
+        entries: Entries removed.
+        concepts: Concepts that died with them.
+        links: Links removed, those of the dead concepts to other entries included.
+        wiped: True when no byte of it is left in the file. False when other readers or the disk
+            prevented that; the removal holds, and the next erasure or the next open finishes the wiping.
+    """
+
+    entries: int
+    concepts: int
+    links: int
+    wiped: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is stored under an id: the entry's digest, and whether it was assimilated."""
+
+    digest: str
+    assimilated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceInfo:
+    """A namespace of the store and its size."""
+
+    name: tuple[str, ...]
+    entries: int
+    concepts: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntry:
+    """An entry with its place in the namespace's order."""
+
+    seq: int
+    entry: MemoryEntry
+    assimilated: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamespaceState:
+    """One namespace as of one moment.
+
+    The four link arrays run in parallel, shape (links,), sorted by entry.
+
+    Attributes:
+        generation: Changes with every committed change of entries or links; never returns to an old value.
+            0 for a namespace that does not exist.
+        entries: The entries, in seq order.
+        concepts: Key and surface of every concept, in the order they were made.
+        link_entry: Index into ``entries``, int32.
+        link_concept: Index into ``concepts``, int32.
+        link_weight: Weight, float32.
+        link_origin: Index into :data:`ORIGINS`, uint8.
+        scores: What is stored for the asked fingerprint, by key.
+    """
+
+    generation: int = 0
+    entries: list[StoredEntry] = field(default_factory=list)
+    concepts: list[tuple[str, str]] = field(default_factory=list)
+    link_entry: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    link_concept: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    link_weight: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
+    link_origin: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    scores: dict[str, KeyScores] = field(default_factory=dict)

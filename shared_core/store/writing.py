@@ -1,0 +1,322 @@
+"""Changing one namespace inside one write transaction.
+
+The life of a concept: it is made by the first link of origin ``said`` or ``generated``, and it lives while at
+least one such *grounding* link exists. When the last goes, the concept goes in the same transaction, with its
+scores and the ``inferred`` links other entries have to it: otherwise a forgotten text would live on as their
+key. Its surface is that of the earliest entry grounding it, so no surface outlives the text it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+
+from shared_core.store.reading import (
+    SCORE_TYPE,
+    TOKEN_TYPE,
+    chunks,
+    encode_entry,
+    encode_name,
+    find_namespace,
+    grounded,
+)
+from shared_core.store.sqlite import insert_rows
+from shared_core.store.tables import concepts, entries, links, memory_state, models, namespaces, scores
+from shared_core.store.values import ORIGINS, ConceptLink, EntryWrite, Erased, KeyScores, WriteOutcome
+
+
+class NamespaceWriter:
+    """What a write transaction has learnt about its namespace, and what it must settle before it ends."""
+
+    def __init__(self, connection: Connection, name: tuple[str, ...]) -> None:
+        """Read the namespace's counters; a namespace that does not exist is made."""
+        self._connection = connection
+        row = find_namespace(connection, name)
+        self._namespace: int = _make_namespace(connection, name) if row is None else row.number
+        self._next_seq: int = 0 if row is None else row.next_seq
+        self._next_concept: int = 0 if row is None else row.next_concept
+        self._concepts: dict[str, int] = {}
+        self._waiting: dict[int, list[ConceptLink]] = {}
+        self._unsettled: set[int] = set()
+        self._ids: dict[str, None] = {}
+        self._added = self._updated = self._unchanged = 0
+
+    def put(self, writes: Sequence[EntryWrite]) -> None:
+        """Store entries as if one after the other."""
+        stored = self._stored([write.id for write in writes])
+        digests = {id: digest for id, (digest, _) in stored.items()}
+        changed: dict[str, EntryWrite] = {}
+        for write in writes:
+            self._ids[write.id] = None
+            digest = write.entry.digest
+            if digests.get(write.id) == digest:
+                self._unchanged += 1
+                continue
+            if write.id in digests:
+                self._updated += 1
+            else:
+                self._added += 1
+            digests[write.id] = digest
+            changed[write.id] = write
+        old = {stored[id][1]: write for id, write in changed.items() if id in stored}
+        new = [write for id, write in changed.items() if id not in stored]
+        fresh = dict(enumerate(new, start=self._next_seq))
+        self._next_seq += len(fresh)
+        self._replace_entries(old)
+        self._insert_entries(fresh)
+        self._link({**old, **fresh})
+        # The surface of a concept comes from its earliest entry: an updated entry may have become that.
+        self._unsettled.update(
+            self._concepts[link.key] for write in old.values() for link in write.links if link.is_grounding
+        )
+
+    def finish(self) -> WriteOutcome:
+        """Settle concepts and counters, once, after the last :meth:`put`."""
+        # Inferred links may lead to a concept that a later entry of the same write has made.
+        waiting = self._waiting.items()
+        self._insert_links({seq: [link for link in late if link.key in self._concepts] for seq, late in waiting})
+        settle(self._connection, self._namespace, self._unsettled)
+        if self._added or self._updated:
+            counters = {"next_seq": self._next_seq, "next_concept": self._next_concept}
+            bump(self._connection, self._namespace, erased=self._updated > 0, **counters)
+        return WriteOutcome(self._added, self._updated, self._unchanged, tuple(self._ids))
+
+    def _stored(self, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        stored = {}
+        for chunk in chunks(list(dict.fromkeys(ids))):
+            query = select(entries.c.id, entries.c.digest, entries.c.seq)
+            query = query.where(entries.c.namespace == self._namespace, entries.c.id.in_(chunk))
+            stored.update({id: (digest, seq) for id, digest, seq in self._connection.execute(query)})
+        return stored
+
+    def _replace_entries(self, old: Mapping[int, EntryWrite]) -> None:
+        if not old:
+            return
+        for seq in old:
+            self._waiting.pop(seq, None)
+        touched, _ = remove_links(self._connection, self._namespace, list(old))
+        self._unsettled |= touched
+        rows = [{"place": seq, **_entry_columns(write)} for seq, write in old.items()]
+        in_place = (entries.c.namespace == self._namespace) & (entries.c.seq == bindparam("place"))
+        columns: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "place"}
+        self._connection.execute(update(entries).where(in_place).values(columns), rows)
+
+    def _insert_entries(self, fresh: Mapping[int, EntryWrite]) -> None:
+        rows = [{"namespace": self._namespace, "seq": seq, **_entry_columns(write)} for seq, write in fresh.items()]
+        if rows:
+            self._connection.execute(insert(entries), rows)
+
+    def _link(self, written: Mapping[int, EntryWrite]) -> None:
+        self._learn({link.key for write in written.values() for link in write.links})
+        self._make_concepts([link for write in written.values() for link in write.links])
+        ready = {}
+        for seq, write in written.items():
+            ready[seq] = [link for link in write.links if link.key in self._concepts]
+            if len(ready[seq]) < len(write.links):
+                self._waiting[seq] = [link for link in write.links if link.key not in self._concepts]
+        self._insert_links(ready)
+
+    def _learn(self, keys: Collection[str]) -> None:
+        unknown = sorted(key for key in keys if key not in self._concepts)  # neighbours share index pages
+        self._concepts.update(find_concepts(self._connection, self._namespace, unknown))
+
+    def _make_concepts(self, wanted: Sequence[ConceptLink]) -> None:
+        rows = []
+        for link in wanted:
+            if link.is_grounding and link.key not in self._concepts:
+                self._concepts[link.key] = self._next_concept
+                rows.append((self._namespace, self._next_concept, link.key, link.surface))
+                self._next_concept += 1
+        insert_rows(self._connection, concepts, rows)
+
+    def _insert_links(self, by_seq: Mapping[int, Sequence[ConceptLink]]) -> None:
+        rows = [
+            _link_row(self._namespace, seq, self._concepts[link.key], link)
+            for seq, entry_links in by_seq.items()
+            for link in entry_links
+        ]
+        insert_rows(self._connection, links, rows)
+
+
+def add_inferred(connection: Connection, namespace: int, inferred: Mapping[str, Sequence[ConceptLink]]) -> None:
+    """Add inferred links and mark their entries as assimilated; skips entries and concepts that are gone."""
+    seqs: dict[str, int] = {}
+    taken: set[tuple[int, int]] = set()
+    for chunk in chunks(list(inferred)):
+        query = select(entries.c.id, entries.c.seq)
+        query = query.where(entries.c.namespace == namespace, entries.c.id.in_(chunk))
+        found: dict[str, int] = {row.id: row.seq for row in connection.execute(query)}
+        seqs.update(found)
+        pairs = select(links.c.seq, links.c.concept)
+        pairs = pairs.where(links.c.namespace == namespace, links.c.seq.in_(list(found.values())))
+        taken.update((seq, concept) for seq, concept in connection.execute(pairs))
+    if not seqs:
+        return
+    known = find_concepts(connection, namespace, list({link.key for id in seqs for link in inferred[id]}))
+    rows = []
+    for id, seq in seqs.items():
+        for link in inferred[id]:
+            pair = seq, known.get(link.key, -1)
+            if link.key in known and pair not in taken:
+                taken.add(pair)
+                rows.append(_link_row(namespace, seq, known[link.key], link))
+    insert_rows(connection, links, rows)
+    done = (entries.c.namespace == namespace) & (entries.c.seq == bindparam("place"))
+    connection.execute(update(entries).where(done).values(assimilated=True), [{"place": seq} for seq in seqs.values()])
+    bump(connection, namespace)
+
+
+def put_scores(connection: Connection, namespace: int, fingerprint: str, by_key: Mapping[str, KeyScores]) -> None:
+    """Store one model's scores of keys, in place of earlier ones; skips keys that are gone."""
+    known = find_concepts(connection, namespace, list(by_key))
+    if not known:
+        return
+    find_model = select(models.c.number).where(models.c.fingerprint == fingerprint)
+    model = connection.execute(find_model).scalar_one_or_none()
+    if model is None:
+        connection.execute(insert(models).values(fingerprint=fingerprint))
+        model = connection.execute(find_model).scalar_one()
+    for chunk in chunks(list(known.values())):
+        connection.execute(
+            delete(scores).where(scores.c.namespace == namespace, scores.c.concept.in_(chunk), scores.c.model == model)
+        )
+    rows = [
+        (
+            namespace,
+            concept,
+            model,
+            by_key[key].token_ids.astype(TOKEN_TYPE).tobytes(),
+            _score_bytes(by_key[key].neutral),
+        )
+        for key, concept in known.items()
+    ]
+    insert_rows(connection, scores, rows)
+
+
+def remove_entries(connection: Connection, namespace: int, ids: Sequence[str]) -> Erased:
+    """Remove the entries of those ids that exist, and the concepts that die with them."""
+    seqs: list[int] = []
+    for chunk in chunks(ids):
+        query = select(entries.c.seq).where(entries.c.namespace == namespace, entries.c.id.in_(chunk))
+        seqs.extend(connection.execute(query).scalars())
+    if not seqs:
+        return Erased(0, 0, 0)
+    touched, removed = remove_links(connection, namespace, seqs)
+    for places in chunks(seqs):
+        connection.execute(delete(entries).where(entries.c.namespace == namespace, entries.c.seq.in_(places)))
+    dead, orphaned = settle(connection, namespace, touched)
+    bump(connection, namespace, erased=True)
+    return Erased(len(seqs), dead, removed + orphaned)
+
+
+def remove_namespace(connection: Connection, namespace: int) -> Erased:
+    """Remove a namespace with all it holds."""
+    bump(connection, namespace, erased=True)
+    _, linked, held, known = [
+        connection.execute(delete(table).where(table.c.namespace == namespace)).rowcount
+        for table in (scores, links, entries, concepts)
+    ]
+    connection.execute(delete(namespaces).where(namespaces.c.number == namespace))
+    return Erased(held, known, linked)
+
+
+def remove_links(connection: Connection, namespace: int, seqs: Sequence[int]) -> tuple[set[int], int]:
+    """Remove every link of some entries; returns the concepts they led to, and how many links there were."""
+    touched: set[int] = set()
+    removed = 0
+    for chunk in chunks(seqs):
+        theirs = (links.c.namespace == namespace) & links.c.seq.in_(chunk)
+        touched.update(connection.execute(select(links.c.concept).where(theirs).distinct()).scalars())
+        removed += connection.execute(delete(links).where(theirs)).rowcount
+    return touched, removed
+
+
+def settle(connection: Connection, namespace: int, touched: Collection[int]) -> tuple[int, int]:
+    """Remove those of the touched concepts that nothing grounds any more, and give the others their surface.
+
+    Returns:
+        How many concepts died, and how many inferred links to them.
+    """
+    dead = orphaned = 0
+    for chunk in chunks(sorted(touched)):
+        surfaces = _surfaces(connection, namespace, chunk)
+        changed = [{"c": concept, "s": surface} for concept, (surface, stale) in surfaces.items() if stale]
+        if changed:
+            one = (concepts.c.namespace == namespace) & (concepts.c.number == bindparam("c"))
+            connection.execute(update(concepts).where(one).values(surface=bindparam("s")), changed)
+        gone = [concept for concept in chunk if concept not in surfaces]
+        if gone:
+            to_gone = (links.c.namespace == namespace) & links.c.concept.in_(gone)
+            orphaned += connection.execute(delete(links).where(to_gone)).rowcount
+            theirs = (scores.c.namespace == namespace) & scores.c.concept.in_(gone)
+            connection.execute(delete(scores).where(theirs))
+            dead += connection.execute(
+                delete(concepts).where(concepts.c.namespace == namespace, concepts.c.number.in_(gone))
+            ).rowcount
+    return dead, orphaned
+
+
+def bump(connection: Connection, namespace: int, *, erased: bool = False, **counters: int) -> None:
+    """Give the namespace a new generation.
+
+    Generations come from one counter of the file, so that a namespace that was cleared and made again never
+    shows an old one: another process would take its stale snapshot for current.
+    """
+    connection.execute(update(memory_state).values(generation=memory_state.c.generation + 1))
+    generation = connection.execute(select(memory_state.c.generation)).scalar_one()
+    if erased:
+        connection.execute(update(memory_state).values(unwiped=generation))
+    connection.execute(
+        update(namespaces).where(namespaces.c.number == namespace).values(generation=generation, **counters)
+    )
+
+
+def find_concepts(connection: Connection, namespace: int, keys: Sequence[str]) -> dict[str, int]:
+    """The numbers of those keys that are concepts."""
+    found: dict[str, int] = {}
+    for chunk in chunks(keys):
+        query = select(concepts.c.key, concepts.c.number)
+        query = query.where(concepts.c.namespace == namespace, concepts.c.key.in_(chunk))
+        found.update((key, number) for key, number in connection.execute(query))
+    return found
+
+
+def _surfaces(connection: Connection, namespace: int, chunk: Sequence[int]) -> dict[int, tuple[str, bool]]:
+    """Surface due to each concept that something grounds, and whether it differs from the present one."""
+    earliest = (
+        select(links.c.concept, func.min(links.c.seq).label("seq"))
+        .where(links.c.namespace == namespace, links.c.concept.in_(chunk), grounded())
+        .group_by(links.c.concept)
+        .subquery()
+    )
+    query = (
+        select(links.c.concept, links.c.surface, links.c.surface != concepts.c.surface)
+        .join(earliest, (earliest.c.concept == links.c.concept) & (earliest.c.seq == links.c.seq))
+        .join(concepts, (concepts.c.namespace == links.c.namespace) & (concepts.c.number == links.c.concept))
+        .where(links.c.namespace == namespace)
+    )
+    return {concept: (surface, stale) for concept, surface, stale in connection.execute(query)}
+
+
+def _make_namespace(connection: Connection, name: tuple[str, ...]) -> int:
+    values = {"name": encode_name(name), "generation": 0, "next_seq": 0, "next_concept": 0}
+    made = connection.execute(insert(namespaces).values(values)).inserted_primary_key
+    assert made is not None
+    return int(made[0])
+
+
+def _entry_columns(write: EntryWrite) -> dict[str, Any]:
+    return {**encode_entry(write.entry), "assimilated": write.assimilated}
+
+
+def _score_bytes(values: npt.NDArray[np.float32] | None) -> bytes | None:
+    return None if values is None else values.astype(SCORE_TYPE).tobytes()
+
+
+def _link_row(namespace: int, seq: int, concept: int, link: ConceptLink) -> tuple[Any, ...]:
+    surface = link.surface if link.is_grounding else None
+    return namespace, seq, concept, float(link.weight), ORIGINS.index(link.origin), surface

@@ -1,0 +1,111 @@
+"""Models that the tests run on: the embedded one, and tiny random ones of many architectures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from transformers import CONFIG_MAPPING, AutoModelForCausalLM
+
+from shared_core.decoding import ConceptDecoder
+from shared_core.models import TransformersModel, load_model
+
+torch.set_num_threads(1)
+
+_VOCABULARY = 49152
+_COMMON = {"vocab_size": _VOCABULARY, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
+_DECODER = {**_COMMON, "intermediate_size": 48, "num_key_value_heads": 2, "max_position_embeddings": 256}
+# Sliding windows are shorter than the prompts of the tests, so that they matter.
+_MIXED = ["sliding_attention", "sliding_attention", "full_attention"]
+ARCHITECTURES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "llama": ("llama", _DECODER, "tree"),
+    "qwen2": ("qwen2", _DECODER, "tree"),
+    "qwen2-sliding": (
+        "qwen2",
+        {**_DECODER, "use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1},
+        "tree",
+    ),
+    "qwen3": ("qwen3", {**_DECODER, "head_dim": 8}, "tree"),
+    "gemma3": (
+        "gemma3_text",
+        {**_DECODER, "head_dim": 8, "sliding_window": 6, "layer_types": _MIXED, "query_pre_attn_scalar": 8},
+        "tree",
+    ),
+    "mistral": ("mistral", {**_DECODER, "sliding_window": 6}, "tree"),
+    "phi3": ("phi3", {**_DECODER, "pad_token_id": 0}, "tree"),
+    "gpt2": (
+        "gpt2",
+        {
+            "vocab_size": _VOCABULARY,
+            "n_embd": 32,
+            "n_layer": 3,
+            "n_head": 4,
+            "n_positions": 256,
+            "bos_token_id": 0,
+            "eos_token_id": 2,
+        },
+        "tree",
+    ),
+    "gpt-neox": ("gpt_neox", {**_COMMON, "intermediate_size": 48, "max_position_embeddings": 256}, "tree"),
+    "opt": (
+        "opt",
+        {**_COMMON, "ffn_dim": 48, "max_position_embeddings": 256, "word_embed_proj_dim": 32},
+        "tree",
+    ),
+    "bloom": ("bloom", {"vocab_size": _VOCABULARY, "hidden_size": 32, "n_layer": 3, "n_head": 4}, "paths"),
+    "mpt": (
+        "mpt",
+        {"vocab_size": _VOCABULARY, "d_model": 32, "n_layers": 3, "n_heads": 4, "max_seq_len": 256},
+        "paths",
+    ),
+    "gpt-neo": (
+        "gpt_neo",
+        {
+            "vocab_size": _VOCABULARY,
+            "hidden_size": 32,
+            "num_layers": 2,
+            "num_heads": 4,
+            "attention_types": [[["global", "local"], 1]],
+            "window_size": 6,
+            "max_position_embeddings": 256,
+        },
+        "paths",
+    ),
+    "mamba": (
+        "mamba",
+        {"vocab_size": _VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},
+        "recompute",
+    ),
+}
+"""Name: configuration class, its settings, and how its token trees are expected to run."""
+
+
+@pytest.fixture(scope="session")
+def embedded() -> TransformersModel:
+    """The embedded model."""
+    model = load_model(threads=2)
+    assert isinstance(model, TransformersModel)
+    return model
+
+
+@pytest.fixture(scope="session")
+def decoder(embedded: TransformersModel) -> ConceptDecoder:
+    return ConceptDecoder(embedded)
+
+
+@pytest.fixture(scope="session")
+def tiny(embedded: TransformersModel) -> Callable[[str], TransformersModel]:
+    """Tiny random models by architecture, each made once, with the embedded model's tokenizer."""
+
+    @cache
+    def make(name: str) -> TransformersModel:
+        kind, settings, _ = ARCHITECTURES[name]
+        torch.manual_seed(0)
+        # Larger weights than usual make the log-probabilities of tokens differ by whole numbers.
+        config = CONFIG_MAPPING[kind](**settings, initializer_range=0.2)
+        return TransformersModel(AutoModelForCausalLM.from_config(config), embedded._tokenizer, threads=1)
+
+    return make

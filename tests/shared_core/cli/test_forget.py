@@ -1,0 +1,54 @@
+"""Forgetting asks first, and never guesses what is meant."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("options", "call", "arguments"),
+    [
+        (["--id", "a", "--id", "b"], "forget", {"ids": ["a", "b"], "session": None, "speaker": None}),
+        (["--session", "1"], "forget", {"ids": None, "session": "1", "speaker": None}),
+        (["--speaker", "Ida"], "forget", {"ids": None, "session": None, "speaker": "Ida"}),
+        (["--all"], "clear", {}),
+    ],
+)
+def test_one_selector_is_passed_on_after_a_yes(memory, scg, stored, options, call, arguments):
+    for consent, answer in (["--yes"], ""), ([], "y\n"):
+        memory.calls.clear()
+        result = scg("forget", *options, *consent, answer=answer)
+        assert (result.code, result.out) == (0, "Forgot 2 entries and 1 concepts.\n")
+        assert memory.named(call) == [((), arguments)]
+
+
+@pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("\n", 1), ("", 2)])
+def test_without_a_yes_the_memory_is_not_even_opened(memory, scg, stored, answer, code):
+    result = scg("forget", "--all", answer=answer)
+    assert (result.code, result.out) == (code, "")
+    assert "othing was forgotten" in result.err
+    assert memory.calls == []
+
+
+@pytest.mark.parametrize("options", [[], ["--yes"], ["--id", "a", "--all"], ["--session", "1", "--speaker", "Ida"]])
+def test_no_selector_or_two_are_refused(memory, scg, stored, options):
+    result = scg("forget", *options, answer="y\n")
+    assert result.code == 2
+    assert result.err.startswith("error: say what to forget by exactly one of")
+    assert memory.calls == []
+
+
+def test_what_is_not_there_is_an_error(memory, scg, stored):
+    memory.erased = replace(memory.erased, entries=0)
+    result = scg("forget", "--session", "9", "--yes")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == "error: there is no such entry: nothing was forgotten (every entry of session '9')\n"
+    assert scg("forget", "--all", "--yes").code == 0  # an empty namespace may be cleared
+
+
+def test_bytes_left_behind_are_told(memory, scg, stored):
+    memory.erased = replace(memory.erased, wiped=False)
+    result = scg("forget", "--all", "--yes", "--json")
+    assert json.loads(result.out)["wiped"] is False
+    assert "may stay in the file" in result.err

@@ -1,0 +1,55 @@
+"""Nothing acknowledged is lost when a process is killed at any moment, and nothing lands by half."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+from shared_core.store import Store
+
+ANNA = ("anna",)
+ROOT = Path(__file__).parents[3]
+TRIALS = 16
+
+
+def test_kill_at_any_moment_loses_nothing_acknowledged(tmp_path):
+    run = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("killed_writer.py")), str(tmp_path), str(TRIALS)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    trials = [json.loads(line) for line in run.stdout.splitlines()]
+    assert len(trials) == TRIALS
+    assert sum(len(trial["written"]) for trial in trials) > 3 * TRIALS
+    assert sum(len(trial["forgotten"]) for trial in trials) > 0
+    for trial in trials:
+        check(**trial)
+
+
+def check(path, written, forgotten):
+    with Store.open(path) as store:  # a memory, an empty file, or nothing yet: all of them open
+        state = store.load(ANNA)
+        found = [stored.entry.id for stored in state.entries]
+        # At most one write of three, or one forgetting, was under way.
+        in_flight = set(found) - set(written)
+        assert in_flight <= {str(len(written) + n) for n in range(3)}
+        assert len(in_flight) in (0, 3)
+        missing = set(written) - set(found) - set(forgotten)
+        assert missing <= set(written[-3:-2])
+        assert not set(found) & set(forgotten)
+        assert len(state.concepts) == len(state.link_entry) == 5 * len(found)
+        assert [stored.seq for stored in state.entries] == [int(id) for id in found]
+        assert all(not stored.assimilated for stored in state.entries)
+        log = Path(f"{path}-wal")
+        content = Path(path).read_bytes() + (log.read_bytes() if log.exists() else b"")
+        for id in forgotten:
+            assert f"text of {id} ".encode() not in content
+            assert f"key {id} ".encode() not in content
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    connection.close()

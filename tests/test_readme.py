@@ -1,0 +1,50 @@
+"""What the README shows is run, and the commands it names exist."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = ["README.md"]
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INLINE_CODE = re.compile(r"`([^`\n]+)`")
+_MAKE = re.compile(r"\bmake ([a-z][a-z-]*)")
+
+
+def _fences(page: str) -> Iterator[tuple[str, int, str]]:
+    """Language, number of the first line, and code of every fenced block."""
+    for match in _FENCE.finditer(page):
+        yield match[1], page.count("\n", 0, match.start(2)), match[2]
+
+
+def _named_targets(page: str) -> set[str]:
+    code = [block for language, _, block in _fences(page) if language != "python"]
+    code += _INLINE_CODE.findall(_FENCE.sub("", page))
+    return {target for piece in code for target in _MAKE.findall(piece)}
+
+
+def _makefile_targets() -> set[str]:
+    return set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_python_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / name).read_text(encoding="utf-8")
+    blocks = [(line, code) for language, line, code in _fences(page) if language == "python"]
+    assert blocks, f"{name} shows no Python"
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "readme"}
+    for line, code in blocks:
+        # The blank lines make a traceback point at the line of the page.
+        exec(compile("\n" * line + code, str(ROOT / name), "exec"), namespace)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_named_make_targets_exist(name: str) -> None:
+    named = _named_targets((ROOT / name).read_text(encoding="utf-8"))
+    assert {"demo", "test"} <= named
+    assert named <= _makefile_targets()
