@@ -34,7 +34,7 @@ class SCGConfig:
         generation_temperature: Log-probability in which a generated seed's activation falls by ``e``.
         mentions: Activate the keys whose words occur in the query.
         mention_weight: Activation of a key that the query mentions in full.
-        lexical_weight: Weight of the full-text score beside the concepts.
+        lexical_weight: Weight of the share of the query that an entry's words cover, beside the concepts.
         passage_weight: Share of the best turn nearby that an entry inherits.
         passage_radius: What is nearby, in turns of the same session.
         answer_weight: Share of a question's score that the turn after it inherits.
@@ -66,11 +66,11 @@ class SCGConfig:
     score: Literal["base", "schema"] = "base"
     calibration: float = 0.6
     lookahead: bool = True
-    generation_weight: float = 0.25
+    generation_weight: float = 1.0
     generation_temperature: float = 3.0
     mentions: bool = True
-    mention_weight: float = 1.0
-    lexical_weight: float = 2.0
+    mention_weight: float = 0.3
+    lexical_weight: float = 4.0
     passage_weight: float = 0.7
     passage_radius: int = 2
     answer_weight: float = 0.6

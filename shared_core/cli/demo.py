@@ -15,14 +15,13 @@ from shared_core.cli.options import AsJson, Model, Namespace
 from shared_core.cli.output import entry_heading, note, printable, show_json
 from shared_core.cli.progress import progress_shown
 from shared_core.formats import read_entries
-from shared_core.samples import SAMPLE_QUESTIONS, sample_path
+from shared_core.samples import DEMO_QUESTIONS, sample_path
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from shared_core.memory import Recall
 
-_QUESTIONS = 5
 _ENTRIES_PER_QUESTION = 5
 _REASONS_SHOWN = 4
 
@@ -50,8 +49,7 @@ def demo(
             with progress_shown() as progress:
                 opened.remember(entries, progress=progress)
             results = [
-                (opened.recall(question, k=_ENTRIES_PER_QUESTION), expected)
-                for question, expected in SAMPLE_QUESTIONS[:_QUESTIONS]
+                (opened.recall(question, k=_ENTRIES_PER_QUESTION), expected) for question, expected in DEMO_QUESTIONS
             ]
     if as_json:
         show_json([_result_body(recall, expected) for recall, expected in results])

@@ -99,10 +99,17 @@ class ConceptDecoder:
         tree = self.model.tree(self._examples)
         return generate(self.model, tree, self._read(tree, texts), max_tokens=max_tokens, stop=("\n",))
 
+    def prompt_tokens(self, text: str) -> list[int]:
+        """The whole prompt after which the concepts of a text are decoded."""
+        return [*self._examples, *self._chains([text])[0]]
+
     def _read(self, tree: TokenTree, texts: Sequence[str]) -> list[int]:
+        return tree.read_many(self._chains(texts))
+
+    def _chains(self, texts: Sequence[str]) -> list[list[int]]:
         room = self.model.window - len(self._examples) - len(self._before) - len(self._after) - 64
         encoded = self.model.encode_batch([" " + " ".join(text.split()) for text in texts])
-        return tree.read_many([[*self._before, *tokens[: max(room, 1)], *self._after] for tokens in encoded])
+        return [[*self._before, *tokens[: max(room, 1)], *self._after] for tokens in encoded]
 
     def neutral_scores(self, keys: Sequence[Tokens]) -> Iterator[dict[Tokens, FloatArray]]:
         """Log-probabilities of keys after the prompt for no text in particular; see :meth:`score`."""

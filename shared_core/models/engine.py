@@ -98,6 +98,11 @@ class TransformersModel:
         with self._turn():
             return LockedTree(self, self._new_tree(key, self.mode))
 
+    def forward_once(self, tokens: Sequence[int]) -> None:
+        """One plain forward pass without any cache, as a yardstick for what a tree costs."""
+        with self._turn():
+            run_chain(self._forward, (), None, tokens)
+
     def _new_tree(self, prompt: tuple[int, ...], mode: Mode) -> TransformersTree:
         layers, logits = self._root(prompt, cached=mode != "recompute")
         if mode == "tree":

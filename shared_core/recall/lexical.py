@@ -85,6 +85,19 @@ class LexicalIndex:
             totals += best
         return totals
 
+    def whole(self, query: str) -> float:
+        """The score of a text of average length that has every word of the query once.
+
+        Words that no entry has count as the rarest, so that ``scores / whole`` is the share of the query that an
+        entry covers: about 1 at most, and small where hardly a word of the query is known.
+        """
+        stems = content_stems(query)
+        size = self.postings.document_count
+        known = self._stems(query)
+        frequencies = np.zeros(len(stems))
+        frequencies[: len(known)] = np.diff(self.postings.stem_starts)[known]
+        return float(np.log1p((size - frequencies + 0.5) / (frequencies + 0.5)).sum()) / (1 + K1)
+
     def _stems(self, query: str) -> NDArray[np.int64]:
         return self.postings.known(content_stems(query))
 

@@ -36,7 +36,7 @@ class RankingWeights:
     default loses a point of recall.
 
     Attributes:
-        lexical: The full-text score, beside the concepts.
+        lexical: The share of the query that the entry's own words cover.
         answer: Share of the previous turn's score that a turn inherits when that turn asked a question.
         passage: Share of the best turn score within ``passage_radius`` turns of the same session.
         passage_radius: Turns to either side.
@@ -44,7 +44,7 @@ class RankingWeights:
         speaker: Relative raise when the query names the entry's speaker.
     """
 
-    lexical: float = 2.0
+    lexical: float = 4.0
     answer: float = 0.6
     passage: float = 0.7
     passage_radius: int = 2
@@ -102,7 +102,7 @@ class EntryScores:
     Attributes:
         total: What entries are ranked by; 0 when nothing of the query is near.
         concepts: From the entry's own concepts, at most 1.
-        lexical: From its own words, at most ``RankingWeights.lexical``.
+        lexical: From its own words, about ``RankingWeights.lexical`` where they cover the whole query.
         answer: Inherited from the question before it.
         passage: From the best entry nearby, itself included.
         session: From its session.
@@ -135,8 +135,9 @@ def rank_entries(
         idf: Inverse document frequency of each concept, shape (concepts,).
         activations: Activation of each concept, 0 or more, shape (concepts,).
         episodes: Where the entries stand.
-        lexical: Full-text score of each entry, shape (entries,).
-        lexical_sessions: Full-text coverage of each session of ``episodes``, shape (sessions,).
+        lexical: Share of the query that each entry's words cover, shape (entries,). Not relative to the best
+            entry: a query whose words hardly occur is left to the concepts.
+        lexical_sessions: The same for each session of ``episodes``, shape (sessions,).
         named: Speakers the query names.
         weights: The parts' weights; None takes the defaults.
     """
@@ -144,13 +145,13 @@ def rank_entries(
     entries, evidence, owners = _evidence(incidence, idf, activations)
     concepts = np.zeros(len(episodes.sessions))
     np.add.at(concepts, entries, evidence)
-    best_concepts, best_words = _best(concepts), _best(lexical)
+    best_concepts = _best(concepts)
     concepts /= best_concepts
-    words = share.lexical * (lexical.astype(np.float64) / best_words)
+    words = share.lexical * lexical.astype(np.float64)
     turn = concepts + words
 
     covered = _coverage(owners, episodes.sessions[entries], evidence, len(lexical_sessions)) / best_concepts
-    covered += share.lexical * (lexical_sessions.astype(np.float64) / best_words)
+    covered += share.lexical * lexical_sessions.astype(np.float64)
     session = share.session * covered[episodes.sessions]
     answer = share.answer * _asked_before(turn, episodes)
     passage = share.passage * _best_nearby(turn, episodes, share.passage_radius)

@@ -161,13 +161,14 @@ class Recaller:
 
     def _rank(self, query: str, activation: NDArray[np.float64]) -> EntryScores:
         snapshot = self._snapshot
+        whole = max(snapshot.lexical.whole(query), 1e-9)
         return rank_entries(
             snapshot.graph.by_concept,
             snapshot.rarity,
             activation,
             snapshot.episodes,
-            snapshot.lexical.scores(query),
-            snapshot.lexical.group_scores(query, snapshot.episodes.sessions),
+            snapshot.lexical.scores(query) / whole,
+            snapshot.lexical.group_scores(query, snapshot.episodes.sessions) / whole,
             named(query, snapshot.speakers),
             self._weights,
         )

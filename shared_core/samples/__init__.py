@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["SAMPLE_QUESTIONS", "sample_path"]
+__all__ = ["DEMO_QUESTIONS", "SAMPLE_QUESTIONS", "sample_path"]
+
+DEMO_QUESTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("How did Ines break her ankle?", ("s3:01",)),
+    ("What happened to the hen called Duchess?", ("s4:01",)),
+    ("Who takes Pixel for a walk?", ("s3:07",)),
+    ("When did Kofi get the job at the museum?", ("s5:03",)),
+    ("Which language has Kofi been learning?", ("s6:06", "s6:08")),
+)
+"""What a visitor would ask, each with the ids of the entries that answer it."""
 
 SAMPLE_QUESTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     # One of each kind first: single-hop, multi-hop, temporal.
@@ -30,7 +39,7 @@ SAMPLE_QUESTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("When did the cast come off Ines's leg?", ("s4:08",)),
     ("When will the sisters try the coastal walk again?", ("s8:08",)),
 )
-"""Questions about the sample, each with the ids of the entries that answer it."""
+"""Harder ones, which hardly share a word with the entries that answer them."""
 
 
 def sample_path() -> Path:

@@ -90,6 +90,11 @@ def writing(engine: Engine, location: str) -> Iterator[Connection]:
         yield connection
 
 
+def is_in_use(engine: Engine) -> bool:
+    """Whether a transaction on a file is under way."""
+    return isinstance(engine.pool, QueuePool) and engine.pool.checkedout() > 0
+
+
 def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert many rows, each a tuple of all columns in their order.
 

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TypeAlias
+from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import make_url
@@ -48,8 +49,10 @@ class Store:
         self._path = path
         self._location = ":memory:" if path is None else str(path)
         self._closed = False
-        self._process = os.getpid()
-        self._make_locks()
+        self._forked_in_use = False
+        # Threads queue here rather than at SQLite's lock, which is polled.
+        self._lock = threading.Lock()
+        _stores.add(self)
 
     @classmethod
     def open(cls, path_or_url: str | Path, *, create: bool = True) -> Store:
@@ -225,10 +228,6 @@ class Store:
         """Close the store."""
         self.close()
 
-    def _make_locks(self) -> None:
-        # Threads queue here rather than at SQLite's lock, which is polled.
-        self._lock = threading.Lock()
-
     @contextmanager
     def _namespace(self, name: Name, *, write: bool) -> Iterator[tuple[Connection, int | None]]:
         with self._writing() if write else self._reading() as connection:
@@ -265,11 +264,22 @@ class Store:
     def _check_usable(self) -> None:
         if self._closed:
             raise StoreError(f"the memory {self._location} was closed: open it again")
-        if self._process != os.getpid() and self._path is not None:
-            # SQLite's connections and locks do not survive a fork; the parent's must not be closed from here.
-            self._process = os.getpid()
-            self._engine.dispose(close=False)
-            self._make_locks()
+        if self._forked_in_use:
+            raise StoreError(
+                f"this process was forked while another thread used the memory {self._location}, which cannot be "
+                "used here: fork before it is opened, or start processes with the method 'spawn'"
+            )
+
+    def _leave_parent(self) -> None:
+        """Close, in a forked child, the connections it inherited.
+
+        With them SQLite believes that this process has the parent's locks, which a fork does not pass on. When
+        the parent closes its last connection it would then remove the log this process goes on writing to.
+        """
+        if self._lock.locked() or sqlite.is_in_use(self._engine):
+            self._forked_in_use = True
+        elif self._path is not None:
+            self._engine.dispose()
 
     @contextmanager
     def _sound(self) -> Iterator[None]:
@@ -284,6 +294,18 @@ class Store:
 
     def _wipe(self) -> bool:
         return self._path is None or sqlite.wipe(self._engine)
+
+
+_stores: WeakSet[Store] = WeakSet()
+
+
+def _after_fork() -> None:
+    for store in tuple(_stores):
+        store._leave_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _parse(path_or_url: str | Path) -> Path | None:

@@ -85,22 +85,19 @@ def by_the_book(memory, weights):
 
     concepts = range(len(memory["idf"]))
     own = [sum(evidence(concept, entry) for concept in concepts) for entry in entries]
-    best_own, best_lexical = max(own, default=0), max(memory["lexical"], default=0)
+    best_own = max(own, default=0)
 
-    def scaled(value, best, weight):
-        return weight * value / best if best > 0 else 0
+    def scaled(value):
+        return value / best_own if best_own > 0 else 0
 
-    turn = [
-        scaled(own[entry], best_own, 1) + scaled(memory["lexical"][entry], best_lexical, weights.lexical)
-        for entry in entries
-    ]
+    turn = [scaled(own[entry]) + weights.lexical * memory["lexical"][entry] for entry in entries]
     scores = []
     for entry in entries:
         session = sorted((e for e in entries if labels[e] == labels[entry]), key=lambda e: memory["order"][e])
         place = session.index(entry)
         covered = sum(max(evidence(concept, e) for e in session) for concept in concepts)
         words = memory["coverage"][numbered.index(labels[entry])]
-        whole = scaled(covered, best_own, 1) + scaled(words, best_lexical, weights.lexical)
+        whole = scaled(covered) + weights.lexical * words
         near = session[max(0, place - weights.passage_radius) : place + weights.passage_radius + 1]
         total = turn[entry] + weights.passage * max(turn[e] for e in near) + weights.session * whole
         if place and memory["asks"][session[place - 1]]:

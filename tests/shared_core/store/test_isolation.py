@@ -50,11 +50,12 @@ def fill(store, name, mark):
     said = ConceptLink("shared key", f"Shared {mark}", 1.0, "said")
     own = ConceptLink(f"key {mark}", f"key {mark}", 1.0, "generated")
     entries = [
-        EntryWrite(MemoryEntry(f"text {mark}", id="same id"), (said, own), assimilated=False),
+        EntryWrite(MemoryEntry(f"text {mark}", id="same id"), (own, said), assimilated=False),
         EntryWrite(MemoryEntry("the same text", id=f"id {mark}"), (said,)),
     ]
     store.write(name, entries)
-    store.save_scores(name, "tiny", {"shared key": KeyScores(np.array([mark], dtype=np.int32))})
+    scores = KeyScores(np.array([mark], dtype=np.int32))
+    store.save_scores(name, "tiny", {"shared key": scores, f"key {mark}": scores})
 
 
 def check(store, name, mark):
@@ -63,9 +64,10 @@ def check(store, name, mark):
         (0, "same id", f"text {mark}"),
         (1, f"id {mark}", "the same text"),
     ]
-    assert state.concepts == [("shared key", f"Shared {mark}"), (f"key {mark}", f"key {mark}")]
+    assert state.concepts == [(f"key {mark}", f"key {mark}"), ("shared key", f"Shared {mark}")]
     assert len(state.link_entry) == 3
-    assert {key: scores.token_ids.tolist() for key, scores in state.scores.items()} == {"shared key": [mark]}
+    scores = {key: scores.token_ids.tolist() for key, scores in state.scores.items()}
+    assert scores == {"shared key": [mark], f"key {mark}": [mark]}
     others = [f"id {n}" for n in range(len(ADVERSARIAL)) if n != mark]
     assert store.get(name, others) == []
     assert store.known(name, others) == {}

@@ -336,7 +336,13 @@ def test_texts_do_not_show_in_errors(store, path):
         error = error.__cause__
 
 
-def test_a_store_works_on_both_sides_of_a_fork(path):
+def run(program, path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    arguments = [sys.executable, "-c", program, str(path)]
+    return subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True).stdout.split("\n")
+
+
+def test_a_forked_child_loses_nothing_when_its_parent_closes(path):
     program = """
 import os, sys
 from shared_core.entry import MemoryEntry
@@ -345,18 +351,62 @@ from shared_core.store import EntryWrite, Store
 def write(id):
     store.write(("anna",), [EntryWrite(MemoryEntry(f"text {id}", id=id))])
 
-store = Store.open(sys.argv[1])
+store, idle = Store.open(sys.argv[1]), Store.open(sys.argv[1])
 write("before")
+closed, tell = os.pipe()
 child = os.fork()
-for n in range(5):
-    write(f"{'child' if child == 0 else 'parent'} {n}")
 if child == 0:
+    write("child")
+    os.close(tell)
+    os.read(closed, 1)
+    write("child, after the parent closed")
     os._exit(0)
-assert os.waitpid(child, 0)[1] == 0
-print(len(store.load(("anna",)).entries))
+write("parent")
+store.close()
+idle.close()
+os.close(tell)
+_, status = os.waitpid(child, 0)
+store = Store.open(sys.argv[1])
+print(status, *sorted(stored.entry.id for stored in store.load(("anna",)).entries), sep="\\n")
 """
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    run = subprocess.run(
-        [sys.executable, "-c", program, path], env=environment, capture_output=True, text=True, check=True
-    )
-    assert run.stdout.strip() == "11", run.stderr
+    assert run(program, path)[:-1] == ["0", "before", "child", "child, after the parent closed", "parent"]
+
+
+@pytest.mark.parametrize("work", ["store.write(('anna',), slow())", "scan()"])
+@pytest.mark.parametrize("location", ["file", "memory"])
+def test_a_child_forked_in_the_middle_of_a_call_says_so(path, work, location):
+    program = f"""
+import os, sys, threading
+from shared_core.entry import MemoryEntry
+from shared_core.errors import StoreError
+from shared_core.store import EntryWrite, Store
+
+def slow():
+    for n in range(501):
+        yield EntryWrite(MemoryEntry(f"text {{n}}", id=str(n)))
+    under_way.set()
+    forked.wait()
+
+def scan():
+    with store.scan(("anna",)):
+        under_way.set()
+        forked.wait()
+
+store = Store.open(sys.argv[1])
+under_way, forked = threading.Event(), threading.Event()
+thread = threading.Thread(target=lambda: {work})
+thread.start()
+under_way.wait()
+child = os.fork()
+if child == 0:
+    try:
+        store.load(("anna",))
+    except StoreError as error:
+        os._exit(7 if "forked" in str(error) else 1)
+    os._exit(2)
+forked.set()
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(store.load(("anna",)).entries))
+"""
+    entries = 501 if "write" in work else 0
+    assert run(program, path if location == "file" else ":memory:") == [f"7 {entries}", ""]

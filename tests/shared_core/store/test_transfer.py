@@ -305,5 +305,4 @@ def test_neither_direction_holds_the_whole_namespace(store, tmp_path):
         move(store, ANNA if move is export_namespace else BEN, tmp_path / "anna.jsonl")
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        print("PEAK", peak / size)
         assert peak < size / 2

@@ -1,0 +1,1 @@
+"""Benchmarks: programs that measure, apart from the tests."""
