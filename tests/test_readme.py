@@ -32,15 +32,21 @@ def _makefile_targets() -> set[str]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_python_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_blocks_run_and_print_what_is_shown(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = (ROOT / name).read_text(encoding="utf-8")
-    blocks = [(line, code) for language, line, code in _fences(page) if language == "python"]
-    assert blocks, f"{name} shows no Python"
+    fences = list(_fences(page))
+    assert any(language == "python" for language, _, _ in fences), f"{name} shows no Python"
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "readme"}
-    for line, code in blocks:
+    for (language, line, code), (following, _, shown) in zip(fences, [*fences[1:], ("", 0, "")], strict=True):
+        if language != "python":
+            continue
         # The blank lines make a traceback point at the line of the page.
         exec(compile("\n" * line + code, str(ROOT / name), "exec"), namespace)
+        printed = capsys.readouterr().out
+        assert printed == (shown if following == "text" and printed else "")
 
 
 @pytest.mark.parametrize("name", PAGES)

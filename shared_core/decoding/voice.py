@@ -76,6 +76,15 @@ class KeyVoice:
                 self._neutral.update(group)
             yield {spelled[tokens]: (tokens, scores) for tokens, scores in group.items()}
 
+    def known(self, keys: Sequence[str]) -> dict[str, tuple[Tokens, FloatArray]]:
+        """Those of the keys that were computed, each with its tokens and their neutral log-probabilities."""
+        spelled = zip(keys, self.tokens(keys), strict=True)
+        return {
+            key: (tokens, self._neutral[tokens])
+            for key, tokens in spelled
+            if tokens is not None and tokens in self._neutral
+        }
+
     def missing(self, keys: Sequence[str]) -> int:
         """How many of the keys have no neutral log-probabilities yet."""
         return sum(tokens is not None and tokens not in self._neutral for tokens in self.tokens(keys))

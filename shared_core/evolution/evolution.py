@@ -9,13 +9,13 @@ transaction, and the next batch sees what it added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from shared_core.config import SCGConfig
-from shared_core.decoding import KeyVoice
+from shared_core.decoding import FloatArray, KeyVoice
 from shared_core.entry import MemoryEntry
 from shared_core.evolution.accommodation import said_concepts
 from shared_core.evolution.distillation import Distiller, Vocabulary
@@ -167,18 +167,23 @@ class Evolution:
     def _compute_neutral(self, voice: KeyVoice, state: NamespaceState, report: Report) -> None:
         """Compute and store the neutral log-probabilities that are missing, group by group."""
         keys = [key for key, _ in state.concepts]
+        # Recalls weigh what comes up and store nothing: that is caught up on here.
+        self._save(voice, voice.known([key for key in keys if key not in state.scores]))
         missing = voice.missing(keys)
         done = 0
         for group in voice.compute(keys):
             report(Progress("weighing new concepts", done, missing))
-            self._store.save_scores(
-                self._namespace,
-                voice.decoder.fingerprint,
-                {key: KeyScores(np.array(tokens, dtype=np.int32), neutral) for key, (tokens, neutral) in group.items()},
-            )
+            self._save(voice, group)
             done += len(group)
         if done:
             report(Progress("weighing new concepts", missing, missing))
+
+    def _save(self, voice: KeyVoice, group: Mapping[str, tuple[Sequence[int], FloatArray]]) -> None:
+        if group:
+            scores = {
+                key: KeyScores(np.array(tokens, dtype=np.int32), neutral) for key, (tokens, neutral) in group.items()
+            }
+            self._store.save_scores(self._namespace, voice.decoder.fingerprint, scores)
 
 
 def _said_keys(state: NamespaceState) -> list[list[str]]:

@@ -120,15 +120,16 @@ class AssociativeGraph:
     def propagate(self, seeds: Sequence[int], options: Propagation) -> list[Hop]:
         """Carry activation from seeds to context concepts.
 
-        A concept is reached once, by the most probable path; seeds are never context.
+        A concept is reached once, by the shortest path, and among those the most probable; seeds are never context.
 
         Returns:
-            Context concepts, most probable first within each seed, in the order of the seeds.
+            Context concepts in the order of their seeds, most probable first within each.
         """
         random = np.random.default_rng(options.seed)
         reached = set(seeds)
         found: list[Hop] = []
-        frontier = [Hop(seed, seed, seed, 1.0, 0) for seed in dict.fromkeys(seeds)]
+        order = {seed: place for place, seed in enumerate(dict.fromkeys(seeds))}
+        frontier = [Hop(seed, seed, seed, 1.0, 0) for seed in order]
         for length in range(1, options.hops + 1):
             candidates = [
                 Hop(int(other), at.concept, at.seed, at.probability * float(share), length)
@@ -142,7 +143,7 @@ class AssociativeGraph:
             frontier = list(best.values())
             reached.update(best)
             found += frontier
-        return found
+        return sorted(found, key=lambda hop: (order[hop.seed], -hop.probability))
 
     def _draw(
         self, concept: int, options: Propagation, reached: set[int], random: np.random.Generator

@@ -16,6 +16,7 @@ offset and one token: ``children(v) = first[v] … first[v + 1] - 1``. Siblings 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -187,12 +188,10 @@ def _link_levels(flat: IntArray, lengths: IntArray, order: NDArray[np.intp]) -> 
 
 
 class PrefixTrie:
-    """A trie that grows and shrinks; readers take an immutable :meth:`snapshot`.
-
-    Not safe for several writers at once; snapshots may be read from anywhere.
-    """
+    """A trie that grows and shrinks; readers take an immutable :meth:`snapshot`. Safe for threads."""
 
     def __init__(self, keys: Iterable[Sequence[int]] = ()) -> None:
+        self._lock = threading.Lock()
         self._keys: dict[Tokens, None] = {}
         self._snapshot: Trie | None = None
         for key in keys:
@@ -207,18 +206,20 @@ class PrefixTrie:
         tokens = tuple(map(int, key))
         if not tokens or min(tokens) < 0:
             raise InvalidInputError("a key needs at least one token, and no token id may be negative")
-        if tokens in self._keys:
-            return False
-        self._keys[tokens] = None
-        self._snapshot = None
-        return True
+        with self._lock:
+            if tokens in self._keys:
+                return False
+            self._keys[tokens] = None
+            self._snapshot = None
+            return True
 
     def delete(self, key: Sequence[int]) -> bool:
         """Remove a key; ``False`` if it was not there."""
-        if self._keys.pop(tuple(map(int, key)), self) is self:
-            return False
-        self._snapshot = None
-        return True
+        with self._lock:
+            if self._keys.pop(tuple(map(int, key)), self) is self:
+                return False
+            self._snapshot = None
+            return True
 
     def __contains__(self, key: Sequence[int]) -> bool:
         return tuple(map(int, key)) in self._keys
@@ -227,10 +228,12 @@ class PrefixTrie:
         return len(self._keys)
 
     def __iter__(self) -> Iterator[Tokens]:
-        return iter(self._keys)
+        return iter(list(self._keys))
 
     def snapshot(self) -> Trie:
         """The trie as it is now; key numbers follow the order of insertion."""
-        if self._snapshot is None:
-            self._snapshot = build_trie(list(self._keys))
-        return self._snapshot
+        # Locked while building: a snapshot finished after a later insert would hide that key.
+        with self._lock:
+            if self._snapshot is None:
+                self._snapshot = build_trie(list(self._keys))
+            return self._snapshot
