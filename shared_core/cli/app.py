@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -70,6 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: always, with the exit code.
     """
+    # Threads that spin while they wait slow a pass tens of times when another process is busy.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a poor terminal must not fail a command

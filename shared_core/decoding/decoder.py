@@ -19,6 +19,11 @@ from shared_core.schema import ROOT, Tokens, Trie, build_trie
 SCORED_TOGETHER = 96
 
 
+# Tokens of one text that are read at most, and room left for a key in the model's window.
+_READ = 1024
+_LONGEST_KEY = 128
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Constraint:
     """What to decode over, and how.
@@ -78,8 +83,8 @@ class ConceptDecoder:
         """Decode for several texts at once; each text is read once for all its constraints.
 
         Args:
-            texts: What to find concepts for. Of a text too long for the model's window only the beginning is
-                read; callers that want all of it pass pieces.
+            texts: What to find concepts for. Of a text of over a thousand tokens (or too long for the model's
+                window) only the beginning and the end are read; callers that want all of it pass pieces.
             constraints: For each text what to decode over.
 
         Returns:
@@ -107,9 +112,10 @@ class ConceptDecoder:
         return tree.read_many(self._chains(texts))
 
     def _chains(self, texts: Sequence[str]) -> list[list[int]]:
-        room = self.model.window - len(self._examples) - len(self._before) - len(self._after) - 64
+        fixed = len(self._examples) + len(self._before) + len(self._after)
+        room = max(2, min(_READ, self.model.window - fixed - _LONGEST_KEY))
         encoded = self.model.encode_batch([" " + " ".join(text.split()) for text in texts])
-        return [[*self._before, *tokens[: max(room, 1)], *self._after] for tokens in encoded]
+        return [[*self._before, *_shortened(tokens, room), *self._after] for tokens in encoded]
 
     def neutral_scores(self, keys: Sequence[Tokens]) -> Iterator[dict[Tokens, FloatArray]]:
         """Log-probabilities of keys after the prompt for no text in particular; see :meth:`score`."""
@@ -134,6 +140,13 @@ class ConceptDecoder:
             trie = build_trie(group)
             token, end = score_trie(tree, node, trie, self.terminator)
             yield {key: np.append(token[_path_nodes(trie, place)], end[place]) for place, key in enumerate(group)}
+
+
+def _shortened(tokens: list[int], room: int) -> list[int]:
+    """The tokens, or as many as there is room for from both ends."""
+    if len(tokens) <= room:
+        return tokens
+    return tokens[: room - room // 2] + tokens[len(tokens) - room // 2 :]
 
 
 def score_trie(tree: TokenTree, node: int, trie: Trie, terminator: int) -> tuple[FloatArray, FloatArray]:

@@ -30,6 +30,7 @@ Mode: TypeAlias = Literal["tree", "paths", "recompute"]
 
 _MODES: tuple[Mode, ...] = ("tree", "paths", "recompute")
 _ROOT_PROMPTS_KEPT = 8
+_MOST_THREADS = 8
 # Largest difference of log-probabilities from a plain forward pass that a mode may show. A wrong mask or
 # position is off by far more on any model with trained or random weights.
 _TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-6}
@@ -46,7 +47,8 @@ class TransformersModel:
         model: A loaded ``AutoModelForCausalLM``.
         tokenizer: Its tokenizer.
         threads: Bound on torch's threads during a forward pass; ``None`` keeps torch's setting, which
-            follows ``OMP_NUM_THREADS``. The setting of the rest of the process is restored after each pass.
+            follows ``OMP_NUM_THREADS``, up to 8: small models gain nothing from more, and lose much beside other
+            busy processes. The setting of the rest of the process is restored after each pass.
         mode: How trees are run; ``None`` tries tree attention on a short text and takes the fastest mode
             that agrees with a plain forward pass.
 
@@ -59,7 +61,7 @@ class TransformersModel:
             raise ModelError(f"threads must be at least 1, not {threads}")
         self._model = model.eval()
         self._tokenizer = tokenizer
-        self._threads = threads
+        self._threads = threads or min(torch.get_num_threads(), _MOST_THREADS)
         self._lock = threading.RLock()
         self._forward = Forward(model)
         self._prompts: OrderedDict[tuple[int, ...], tuple[KeyValues | None, torch.Tensor]] = OrderedDict()
@@ -131,7 +133,7 @@ class TransformersModel:
         """One caller at a time, with the bound on threads."""
         with self._lock:
             before = torch.get_num_threads()
-            if self._threads is not None and self._threads != before:
+            if self._threads != before:
                 torch.set_num_threads(self._threads)
             try:
                 yield
