@@ -21,7 +21,7 @@ from shared_core.errors import InvalidInputError, NotFoundError
 from shared_core.evolution import Evolution, Progress, Report
 from shared_core.filters import Filter
 from shared_core.graph import AssociativeGraph
-from shared_core.models import LanguageModel, ModelSource, load_model
+from shared_core.models import LanguageModel, ModelSource
 from shared_core.recall import (
     Answer,
     Explanation,
@@ -99,6 +99,8 @@ class _Engine:
     def voice(self) -> KeyVoice:
         with self._lock:
             if self._voice is None:
+                from shared_core.models import load_model  # loads torch, which only the model needs
+
                 self._voice = KeyVoice(ConceptDecoder(load_model(self._source)))
             return self._voice
 

@@ -1,13 +1,19 @@
 """The constraint: decoding that can only say what the schema holds."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from shared_core.decoding.constrained_search import DecodedKey, SearchOptions, SearchRequest, search
 from shared_core.decoding.decoder import ConceptDecoder, Constraint, gather_scores, score_trie
 from shared_core.decoding.generation import generate
 from shared_core.decoding.prior import FloatArray, Prior, Score, build_prior
-from shared_core.decoding.processor import SchemaLogitsProcessor
 from shared_core.decoding.prompts import DEFAULT_PROMPT, ConceptPrompt
 from shared_core.decoding.queue import DecodeQueue
 from shared_core.decoding.voice import KeyVoice, SpokenSchema
+
+if TYPE_CHECKING:
+    from shared_core.decoding.processor import SchemaLogitsProcessor
 
 __all__ = [
     "DEFAULT_PROMPT",
@@ -30,3 +36,12 @@ __all__ = [
     "score_trie",
     "search",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # Loaded when asked for: it alone needs torch and Transformers.
+    if name != "SchemaLogitsProcessor":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from shared_core.decoding.processor import SchemaLogitsProcessor
+
+    return SchemaLogitsProcessor

@@ -1,8 +1,14 @@
 """The language-model port and its engines."""
 
-from shared_core.models.engine import TransformersModel
-from shared_core.models.loading import ModelSource, cache_folder, load_model
-from shared_core.models.port import PROMPT, LanguageModel, TokenTree
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shared_core.models.port import PROMPT, LanguageModel, ModelSource, TokenTree
+
+if TYPE_CHECKING:
+    from shared_core.models.engine import TransformersModel
+    from shared_core.models.loading import cache_folder, load_model
 
 __all__ = [
     "PROMPT",
@@ -13,3 +19,15 @@ __all__ = [
     "cache_folder",
     "load_model",
 ]
+
+_HOMES = {"TransformersModel": "engine", "cache_folder": "loading", "load_model": "loading"}
+
+
+def __getattr__(name: str) -> object:
+    # Engines are loaded when asked for: torch and Transformers take seconds, and storing needs neither.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    home: object = import_module(f"{__name__}.{_HOMES[name]}")
+    return getattr(home, name)

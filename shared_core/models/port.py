@@ -8,7 +8,8 @@ of tokens, each below a node that is already there, in a single forward pass.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -105,3 +106,7 @@ class LanguageModel(Protocol):
     def tree(self, prompt: Sequence[int]) -> TokenTree:
         """A new token tree below ``prompt`` (non-empty); states of recent root prompts are kept and shared."""
         ...
+
+
+ModelSource: TypeAlias = str | Path | tuple[Any, Any] | LanguageModel | None
+"""A hub id, a local folder, a GGUF file, a loaded (model, tokenizer) pair, an engine, or None: the embedded one."""
