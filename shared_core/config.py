@@ -89,7 +89,7 @@ class SCGConfig:
     grounded: bool = True
     assimilate: int = 6
     assimilate_width: int = 12
-    inferred_weight: float = 0.3
+    inferred_weight: float = 0.6
     batch: int = 8
     answer_tokens: int = 48
     seed: int = 0

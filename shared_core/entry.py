@@ -183,9 +183,9 @@ def check_namespace(namespace: str | Sequence[str]) -> tuple[str, ...]:
     """A namespace as a tuple of parts: text is a single part; parts are never joined or split.
 
     Raises:
-        InvalidInputError: if it is empty, has an empty part, or is unreasonably long.
+        InvalidInputError: if it is neither, is empty, has an empty part, or is unreasonably long.
     """
-    parts = (namespace,) if isinstance(namespace, str) else tuple(namespace)
+    parts = (namespace,) if isinstance(namespace, str) else _as_parts(namespace)
     if not parts:
         raise InvalidInputError("the namespace has no parts: pass for example ('anna',)")
     for part in parts:
@@ -195,3 +195,9 @@ def check_namespace(namespace: str | Sequence[str]) -> tuple[str, ...]:
     if sum(map(len, parts)) > _MAX_NAMESPACE_CHARACTERS:
         raise InvalidInputError(f"the namespace is longer than {_MAX_NAMESPACE_CHARACTERS} characters")
     return parts
+
+
+def _as_parts(namespace: object) -> tuple[str, ...]:
+    if not isinstance(namespace, Sequence):  # a set has no order, and would name another memory each time
+        raise InvalidInputError(f"the namespace must be text or a tuple of texts, not {type(namespace).__name__}")
+    return tuple(namespace)

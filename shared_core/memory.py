@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Literal, TypeAlias, TypeVar
 
 from shared_core.config import SCGConfig
-from shared_core.decoding import ConceptDecoder, DecodedKey, DecodeQueue, KeyVoice, SpokenSchema
+from shared_core.decoding import ConceptDecoder, DecodedKey, DecodeQueue, FloatArray, KeyVoice, SpokenSchema
 from shared_core.entry import DEFAULT_NAMESPACE, JSON, MemoryEntry, check_namespace, check_text
-from shared_core.errors import InvalidInputError, NotFoundError
+from shared_core.errors import InvalidInputError, NotFoundError, StoreError
 from shared_core.evolution import Evolution, Progress, Report
 from shared_core.filters import Filter
 from shared_core.graph import AssociativeGraph
@@ -34,6 +34,7 @@ from shared_core.recall import (
     seed_constraint,
     unweighed,
 )
+from shared_core.schema import Tokens
 from shared_core.store import Erased, Store, WriteOutcome, export_namespace, import_namespace
 
 Remembered: TypeAlias = WriteOutcome
@@ -87,6 +88,22 @@ class SchemaView:
         return key in self.keys
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Spoken:
+    """The schema of one generation as the model can say it, and what it was made from.
+
+    Attributes:
+        generation: The store's generation.
+        known: Of each key its tokens, and its neutral log-probabilities as far as the store has them.
+        schema: The schema. What other recalls have weighed is not in it: the same memory and query give the same
+            result, whatever was recalled before.
+    """
+
+    generation: int
+    known: Mapping[str, tuple[Tokens, FloatArray | None]]
+    schema: SpokenSchema
+
+
 class _Engine:
     """The model with its queue, loaded when first needed; shared by the memories of one process that asked for it."""
 
@@ -137,7 +154,7 @@ class SchemaMemory:
         self._write_lock = threading.Lock()
         self._snapshot_lock = threading.Lock()
         self._snapshot: Snapshot | None = None
-        self._spoken: tuple[int, SpokenSchema] | None = None
+        self._spoken: _Spoken | None = None
         # Few threads, whatever the number of callers: one for writes, one for store and ranking of recalls.
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-write")
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-read")
@@ -225,7 +242,7 @@ class SchemaMemory:
         """Store what was said, and distil it into concepts.
 
         Whatever the outcome reports is durable. If the call is interrupted, what was stored before stays, and
-        the same call again completes it.
+        the same call again, with the same ids, completes it.
 
         Args:
             what: A text, with its source in the keyword arguments, or one or more entries, which bring theirs.
@@ -245,6 +262,7 @@ class SchemaMemory:
 
         Raises:
             InvalidInputError: if an entry cannot be stored; none of them was.
+            ModelError: if the model is needed and cannot be loaded; nothing was stored.
             StoreError: if the store cannot be written.
         """
         source = (id, speaker, session, occurred_at, caption, metadata)
@@ -253,26 +271,39 @@ class SchemaMemory:
         elif any(value is not None for value in source):
             raise InvalidInputError("entries bring their own source: pass keyword arguments with a text only")
         else:
-            entries = [what] if isinstance(what, MemoryEntry) else list(what)
-            for entry in entries:
-                if not isinstance(entry, MemoryEntry):
-                    raise InvalidInputError(f"expected MemoryEntry objects, not {type(entry).__name__}")
+            entries = _entries(what)
         with self._write_lock:
             named = self._with_ids(entries, dedupe)
+            if use_model and self._needs_model(named):
+                self._engine.voice()  # before anything is stored: a model that cannot be loaded changes nothing
             return self._evolution.remember(named, use_model=use_model, report=progress or _ignore)
 
     def _with_ids(self, entries: list[MemoryEntry], dedupe: bool) -> list[MemoryEntry]:
-        known: dict[str, str] = {}
-        if dedupe:
-            known = dict(self._store.find_duplicates(self._namespace, [entry.digest for entry in entries]))
+        if not dedupe:
+            return [entry if entry.id is not None else entry.with_id(uuid.uuid4().hex) for entry in entries]
+        digests = [entry.digest for entry in entries]
+        same = self._store.find_duplicates(self._namespace, digests)
+        # Ids that follow from the content: of two processes that store the same at once, the second changes nothing.
+        derived = {digest: digest[:32] for digest in digests if digest not in same}
+        stored = self._store.known(self._namespace, list(derived.values()))
         named = []
-        for entry in entries:
-            if dedupe:
-                same = known.setdefault(entry.digest, entry.id or uuid.uuid4().hex)
-                named.append(entry.with_id(same))
-            else:
-                named.append(entry if entry.id is not None else entry.with_id(uuid.uuid4().hex))
+        for entry, digest in zip(entries, digests, strict=True):
+            if digest not in same:
+                taken = stored.get(derived[digest])
+                free = taken is None or taken.digest == digest
+                same[digest] = entry.id or (derived[digest] if free else uuid.uuid4().hex)
+            named.append(entry.with_id(same[digest]))
         return named
+
+    def _needs_model(self, entries: Sequence[MemoryEntry]) -> bool:
+        if not self._config.assimilate and self._config.accommodation == "phrases":
+            return False
+        stored = self._store.known(self._namespace, [entry.id for entry in entries if entry.id is not None])
+        known = [stored.get(entry.id or "") for entry in entries]
+        return any(
+            one is None or one.digest != entry.digest or not one.assimilated
+            for one, entry in zip(known, entries, strict=True)
+        )
 
     def consolidate(self, progress: Report | None = None) -> int:
         """Assimilate every entry that still waits for it; returns how many did."""
@@ -302,8 +333,8 @@ class SchemaMemory:
             return Recall(query)
         spoken = self._speak(snapshot)
         decoded: list[DecodedKey] = []
-        if spoken.trie.key_count:
-            constraint = seed_constraint(spoken, self._config)
+        if spoken.schema.trie.key_count:
+            constraint = seed_constraint(spoken.schema, self._config)
             (decoded,) = self._engine.queue().submit(query, [constraint]).result()
         return self._reconstruct(question, snapshot, spoken, decoded)
 
@@ -313,23 +344,25 @@ class SchemaMemory:
             raise InvalidInputError("the query is empty: ask something")
         if unit not in ("entries", "concepts"):
             raise InvalidInputError(f"unit must be 'entries' or 'concepts', not {unit!r}")
-        if k is not None and k < 1:
-            raise InvalidInputError(f"k must be a whole number of at least 1, not {k!r}")
+        _check_count(k)
+        _check_filter(where)
         if unit == "concepts":
             return Question(query, None, k or self._config.concept_budget or self._config.k, where)
         return Question(query, k or self._config.k, self._config.concept_budget or None, where)
 
     def _reconstruct(
-        self, question: Question, snapshot: Snapshot, spoken: SpokenSchema, decoded: Sequence[DecodedKey]
+        self, question: Question, snapshot: Snapshot, spoken: _Spoken, decoded: Sequence[DecodedKey]
     ) -> Recall:
-        missing = unweighed(decoded, spoken) if self._config.calibration else []
+        schema = spoken.schema
+        calibrated = self._config.calibration and self._config.method != "sample"
+        missing = [snapshot.keys[concept] for concept in unweighed(decoded, schema)] if calibrated else []
         if missing:
-            # Concepts that were never weighed are weighed when they first come up.
+            # Concepts that were never weighed are weighed when they come up.
             voice = self._engine.voice()
-            for _ in voice.compute([snapshot.keys[concept] for concept in missing]):
+            for _ in voice.compute(missing):
                 pass
-            spoken = self._speak(snapshot, refresh=True)
-        generated = generated_seeds(decoded, spoken, self._config)
+            schema = self._spell(snapshot, {**spoken.known, **voice.known(missing)})
+        generated = generated_seeds(decoded, schema, self._config)
         return Recaller(snapshot, self._config).recall(question, generated)
 
     def answer(self, query: str, *, k: int | None = None, where: Filter | None = None) -> Answer:
@@ -357,6 +390,7 @@ class SchemaMemory:
             NotFoundError: if there is no such entry.
             InvalidInputError: as :meth:`recall`.
         """
+        _check_filter(where)
         snapshot = self._current()
         places = {one.entry.id: place for place, one in enumerate(snapshot.entries)}
         if entry_id not in places:
@@ -367,6 +401,7 @@ class SchemaMemory:
             everything,
             snapshot.entries[places[entry_id]].entry,
             tuple(snapshot.surfaces[concept] for concept in concepts),
+            excluded=where is not None and not where.matches(snapshot.entries[places[entry_id]].entry),
         )
 
     def get(self, id: str) -> MemoryEntry:
@@ -404,6 +439,7 @@ class SchemaMemory:
         """
         if isinstance(ids, str):
             raise InvalidInputError("ids must be a collection of ids: pass [id]")
+        _check_filter(where)
         conditions = [Filter(session=session, speaker=speaker), where or Filter()]
         if ids is None and all(condition.is_empty for condition in conditions):
             raise InvalidInputError("say what to forget (ids, session, speaker, where), or call clear()")
@@ -416,7 +452,7 @@ class SchemaMemory:
                     if one.entry.id is not None and all(each.matches(one.entry) for each in conditions)
                 }
                 chosen = matching if chosen is None else chosen & matching
-            erased = self._store.forget(self._namespace, ids=sorted(chosen or ()))
+            erased = self._store.forget(self._namespace, ids=list(chosen or ()))
             self._drop_snapshot()
             return erased
 
@@ -517,8 +553,8 @@ class SchemaMemory:
             return Recall(query)
         spoken = await self._run(self._reader, partial(self._speak, snapshot))
         decoded: list[DecodedKey] = []
-        if spoken.trie.key_count:
-            future = self._engine.queue().submit(query, [seed_constraint(spoken, self._config)])
+        if spoken.schema.trie.key_count:
+            future = self._engine.queue().submit(query, [seed_constraint(spoken.schema, self._config)])
             (decoded,) = await asyncio.wrap_future(future)
         return await self._run(self._reader, partial(self._reconstruct, question, snapshot, spoken, decoded))
 
@@ -545,7 +581,11 @@ class SchemaMemory:
 
     @staticmethod
     async def _run(pool: ThreadPoolExecutor, call: Callable[[], _T]) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(pool, call)
+        try:
+            future = asyncio.get_running_loop().run_in_executor(pool, call)
+        except RuntimeError as error:
+            raise StoreError("the memory was closed: open it again") from error
+        return await future
 
     def _current(self) -> Snapshot:
         """The snapshot of now: made again when this or another process has written."""
@@ -560,15 +600,45 @@ class SchemaMemory:
             self._snapshot = None
             self._spoken = None
 
-    def _speak(self, snapshot: Snapshot, *, refresh: bool = False) -> SpokenSchema:
+    def _speak(self, snapshot: Snapshot) -> _Spoken:
         """The schema of a snapshot, as the model can say it."""
         with self._snapshot_lock:
-            if refresh or self._spoken is None or self._spoken[0] != snapshot.generation:
+            if self._spoken is None or self._spoken.generation != snapshot.generation:
                 voice = self._engine.voice()
-                state = self._store.load(self._namespace, voice.decoder.fingerprint)
-                voice.learn({key: (scores.token_ids.tolist(), scores.neutral) for key, scores in state.scores.items()})
-                self._spoken = snapshot.generation, voice.speak(snapshot.keys, self._config.score)
-            return self._spoken[1]
+                stored = self._store.load(self._namespace, voice.decoder.fingerprint).scores
+                learnt = {key: (tuple(scores.token_ids.tolist()), scores.neutral) for key, scores in stored.items()}
+                voice.learn(learnt)
+                spelled = zip(snapshot.keys, voice.tokens(snapshot.keys), strict=True)
+                known = {key: learnt.get(key, (tokens, None)) for key, tokens in spelled if tokens is not None}
+                self._spoken = _Spoken(snapshot.generation, known, self._spell(snapshot, known))
+            return self._spoken
+
+    def _spell(self, snapshot: Snapshot, known: Mapping[str, tuple[Tokens, FloatArray | None]]) -> SpokenSchema:
+        voice = KeyVoice(self._engine.voice().decoder)
+        voice.learn(known)
+        return voice.speak(snapshot.keys, self._config.score)
+
+
+def _entries(what: object) -> list[MemoryEntry]:
+    if isinstance(what, MemoryEntry):
+        return [what]
+    if not isinstance(what, Iterable):
+        raise InvalidInputError(f"expected a text or MemoryEntry objects, not {type(what).__name__}")
+    entries = list(what)
+    for entry in entries:
+        if not isinstance(entry, MemoryEntry):
+            raise InvalidInputError(f"expected MemoryEntry objects, not {type(entry).__name__}")
+    return entries
+
+
+def _check_count(k: object) -> None:
+    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
+        raise InvalidInputError(f"k must be a whole number of at least 1, not {k!r}")
+
+
+def _check_filter(where: object) -> None:
+    if where is not None and not isinstance(where, Filter):
+        raise InvalidInputError(f"where must be a Filter, not {type(where).__name__}")
 
 
 def _ignore(progress: Progress) -> None:

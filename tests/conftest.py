@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import settings
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 from shared_core.decoding import ConceptDecoder
 from shared_core.models import TransformersModel, load_model
 
 torch.set_num_threads(1)
+# No deadline: how long an example takes says nothing on a machine that does other work as well.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 _VOCABULARY = 49152
 _COMMON = {"vocab_size": _VOCABULARY, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
@@ -86,7 +90,7 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.fixture(scope="session")
 def embedded() -> TransformersModel:
     """The embedded model."""
-    model = load_model(threads=2)
+    model = load_model(threads=1)
     assert isinstance(model, TransformersModel)
     return model
 
@@ -102,10 +106,10 @@ def tiny(embedded: TransformersModel) -> Callable[[str], TransformersModel]:
 
     @cache
     def make(name: str) -> TransformersModel:
-        kind, settings, _ = ARCHITECTURES[name]
+        kind, options, _ = ARCHITECTURES[name]
         torch.manual_seed(0)
         # Larger weights than usual make the log-probabilities of tokens differ by whole numbers.
-        config = CONFIG_MAPPING[kind](**settings, initializer_range=0.2)
+        config = CONFIG_MAPPING[kind](**options, initializer_range=0.2)
         return TransformersModel(AutoModelForCausalLM.from_config(config), embedded._tokenizer, threads=1)
 
     return make

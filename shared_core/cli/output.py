@@ -12,6 +12,7 @@ import typer
 if TYPE_CHECKING:
     from shared_core.entry import MemoryEntry
     from shared_core.memory import Recall
+    from shared_core.recall import Seed
 
 # Remembered text is data: it must not move the cursor, change colours or set the title of a terminal.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -60,7 +61,11 @@ def recall_text(recall: Recall, *, with_concepts: bool) -> str:
             lines.append(f"   by: {', '.join(reason.key for reason in recalled.reasons)}")
     if with_concepts:
         lines += ["", "Seeds"]
-        lines += [f"  {s.key}  ({s.source}, log-probability {s.logprob:.2f})" for s in recall.seeds]
+        lines += [f"  {seed.key}  ({_origin(seed)})" for seed in recall.seeds]
         lines.append("Context concepts")
         lines += [f"  {c.key}  (from {c.seed}, probability {c.probability:.2f})" for c in recall.context]
     return "\n".join(lines)
+
+
+def _origin(seed: Seed) -> str:
+    return seed.source if seed.logprob is None else f"{seed.source}, log-probability {seed.logprob:.2f}"

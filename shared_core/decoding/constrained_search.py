@@ -194,7 +194,7 @@ class _Search:
         self._options = request.options
         self._random = np.random.default_rng(request.options.seed)
         self._worst: FloatArray | None = None
-        if request.prior is not None and request.options.method == "exact":
+        if request.prior is not None and (request.options.method == "exact" or not request.options.lookahead):
             self._worst = below(request.trie, request.prior.total, np.minimum)
         self._excluded: NDArray[np.bool_] | None = None
         if request.excluded is not None:
@@ -296,7 +296,7 @@ class _Search:
             # Neutral scores stand in for what is not decoded yet, the query's own for what is.
             promise = logprob - prior.prefix[prefix] + (1 - options.calibration) * prior.best[prefix]
         bound = promise
-        if options.method == "exact":
+        if options.method == "exact" or not options.lookahead:
             bound = logprob if self._worst is None else logprob - options.calibration * self._worst[prefix]
         return _Pool(prefix, parent, logprob, perturbed, promise, bound)
 

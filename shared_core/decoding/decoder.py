@@ -17,8 +17,6 @@ from shared_core.schema import ROOT, Tokens, Trie, build_trie
 
 # Keys scored in one forward pass when all are wanted; a pass of 256 tokens is where CPUs reach full speed.
 SCORED_TOGETHER = 96
-
-
 # Tokens of one text that are read at most, and room left for a key in the model's window.
 _READ = 1024
 _LONGEST_KEY = 128
@@ -55,6 +53,9 @@ class ConceptDecoder:
         self._examples = [*model.start, *model.encode(prompt.examples)]
         self._before = model.encode(prompt.before.rstrip(" "))
         self._after = model.encode(prompt.after)
+        room = model.window - len(self._examples) - len(self._before) - len(self._after)
+        self._room = max(2, min(_READ, room - _LONGEST_KEY))
+        self._longest_key = max(_LONGEST_KEY, room - self._room)
         # As it is tokenised after a word, not at the start of a text.
         self.terminator = model.encode("a" + prompt.terminator)[-1]
 
@@ -66,13 +67,14 @@ class ConceptDecoder:
     def encode_keys(self, keys: Sequence[str]) -> list[Tokens | None]:
         """Tokens of keys as they stand in the prompt, led by a space.
 
-        ``None`` for a key that the tokenizer cannot spell so that decoding gives it back: such a key stays out of
-        the trie, since a path must mean its text. A key that merely starts with another's text is no trouble.
+        ``None`` for a key that the tokenizer cannot spell so that decoding gives it back, or only with more tokens
+        than there is room for in the model's window: such a key stays out of the trie, since a path must mean its
+        text. A key that merely starts with another's text is no trouble.
         """
         texts = [" " + key for key in keys]
         encoded = self.model.encode_batch(texts)
         return [
-            tuple(tokens) if tokens and self._reads_back(tokens, key) else None
+            tuple(tokens) if 0 < len(tokens) <= self._longest_key and self._reads_back(tokens, key) else None
             for tokens, key in zip(encoded, keys, strict=True)
         ]
 
@@ -112,10 +114,8 @@ class ConceptDecoder:
         return tree.read_many(self._chains(texts))
 
     def _chains(self, texts: Sequence[str]) -> list[list[int]]:
-        fixed = len(self._examples) + len(self._before) + len(self._after)
-        room = max(2, min(_READ, self.model.window - fixed - _LONGEST_KEY))
         encoded = self.model.encode_batch([" " + " ".join(text.split()) for text in texts])
-        return [[*self._before, *_shortened(tokens, room), *self._after] for tokens in encoded]
+        return [[*self._before, *_shortened(tokens, self._room), *self._after] for tokens in encoded]
 
     def neutral_scores(self, keys: Sequence[Tokens]) -> Iterator[dict[Tokens, FloatArray]]:
         """Log-probabilities of keys after the prompt for no text in particular; see :meth:`score`."""

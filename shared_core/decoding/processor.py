@@ -10,13 +10,18 @@ from transformers import LogitsProcessor
 from shared_core.errors import InvalidInputError
 from shared_core.schema import NO_KEY, Trie
 
+# What an allowed token scores at least, when a penalty has removed it. Finite after division by a low temperature
+# and in sums over a key, and above the -1e9 with which generate marks beams that do not exist.
+_LEAST = -1e4
+
 
 class SchemaLogitsProcessor(LogitsProcessor):
     """Confines ``model.generate`` to the keys of a trie (Eq. 5), in any of its modes.
 
     What is generated is a key, the terminator, then end-of-sequence tokens only. Stateless: one processor may serve
-    several calls and beams at once. Generation itself must be long enough, see :attr:`max_new_tokens`, and should
-    run without the model's own penalties and ``top_k``, which act before the constraint.
+    several calls and beams at once. Generation itself must be long enough, see :attr:`max_new_tokens`. Penalties of
+    the generation config act before the constraint: no token they remove makes another key possible, but which key is
+    found is theirs as well.
 
     Args:
         trie: The keys.
@@ -53,8 +58,12 @@ class SchemaLogitsProcessor(LogitsProcessor):
         """
         masked = torch.full_like(scores, float("-inf"))
         for row, generated in enumerate(input_ids[:, self._prompt_length :].tolist()):
-            allowed = torch.tensor(self.allowed(generated), device=scores.device)
-            masked[row, allowed] = scores[row, allowed].clamp_min(torch.finfo(scores.dtype).min)
+            tokens = self.allowed(generated)
+            if tokens == [self._end]:
+                masked[row, self._end] = 0.0  # costs nothing: a beam is ranked by its key and the terminator alone
+                continue
+            allowed = torch.tensor(tokens, device=scores.device)
+            masked[row, allowed] = scores[row, allowed].clamp_min(_LEAST)
         return masked  # type: ignore[return-value]
 
     def allowed(self, generated: Sequence[int]) -> list[int]:
@@ -63,19 +72,27 @@ class SchemaLogitsProcessor(LogitsProcessor):
         if node is None:  # the key is complete, or this is a beam that generate has given up
             return [self._end]
         tokens: list[int] = self._trie.allowed_tokens(node).tolist()
-        if self._trie.key[node] != NO_KEY:
+        if self._trie.key[node] != NO_KEY and self._terminator not in tokens:
             tokens.append(self._terminator)
+        if self._may_be_complete(generated):
+            tokens.append(self._end)
         return tokens
 
+    def _may_be_complete(self, generated: Sequence[int]) -> bool:
+        """Whether this is a key and the terminator, even if a longer key goes on with the very same token."""
+        *tokens, last = generated or [self._end]
+        return last == self._terminator and self._trie.find(tokens) is not None
+
     def key(self, generated: Sequence[int]) -> int | None:
-        """The key that was generated, as its number in the trie; ``None`` if generation was cut before its end."""
+        """The key that was generated, as its number in the trie.
+
+        ``None`` if generation was cut before its end, or if this is a surplus sequence: ``generate`` fills up with
+        nonsense when it is asked for more than there are keys, or than its settings let through.
+        """
         tokens = list(generated)
-        if self._terminator not in tokens:
+        stop = tokens.index(self._end) if self._end in tokens else len(tokens)
+        body = tokens[:stop]
+        # The terminator may also occur inside a key: without an end after it, a longer key may have been cut.
+        if not self._may_be_complete(body) or (stop == len(tokens) and self._trie.walk(body) is not None):
             return None
-        # The terminator may also occur inside a key: a key ends at the first place where one may end and does.
-        for at, token in enumerate(tokens):
-            if token == self._terminator:
-                found = self._trie.find(tokens[:at])
-                if found is not None and (at + 1 == len(tokens) or tokens[at + 1] == self._end):
-                    return found
-        return None
+        return self._trie.find(body[:-1])

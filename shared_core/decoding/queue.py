@@ -6,12 +6,15 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
+from typing import TypeAlias
 
 from shared_core.decoding.constrained_search import DecodedKey
 from shared_core.decoding.decoder import ConceptDecoder, Constraint
 
 # Texts decoded together at most. Beyond this a pass is bound by arithmetic, and more would only wait longer.
 _TOGETHER = 8
+
+_Waiting: TypeAlias = tuple[str, Sequence[Constraint], Future[list[list[DecodedKey]]]]
 
 
 class DecodeQueue:
@@ -24,7 +27,7 @@ class DecodeQueue:
     def __init__(self, decoder: ConceptDecoder) -> None:
         self._decoder = decoder
         self._lock = Lock()
-        self._waiting: deque[tuple[str, Sequence[Constraint], Future[list[list[DecodedKey]]]]] = deque()
+        self._waiting: deque[_Waiting] = deque()
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-decode")
 
     def submit(self, text: str, constraints: Sequence[Constraint]) -> Future[list[list[DecodedKey]]]:
@@ -43,13 +46,18 @@ class DecodeQueue:
         with self._lock:
             batch = [self._waiting.popleft() for _ in range(min(_TOGETHER, len(self._waiting)))]
         batch = [one for one in batch if one[2].set_running_or_notify_cancel()]
-        if not batch:
-            return
+        if batch:
+            self._decode(batch)
+
+    def _decode(self, batch: list[_Waiting]) -> None:
         try:
             decoded = self._decoder.decode([text for text, _, _ in batch], [several for _, several, _ in batch])
-        except BaseException as error:  # whatever happened belongs to those who wait for it
-            for _, _, future in batch:
-                future.set_exception(error)
+        except BaseException as error:  # whatever happened belongs to who waits for it
+            if len(batch) == 1:
+                batch[0][2].set_exception(error)
+                return
+            for one in batch:  # and not to those who happened to wait beside
+                self._decode([one])
             return
         for (_, _, future), keys in zip(batch, decoded, strict=True):
             future.set_result(keys)

@@ -10,8 +10,8 @@ from shared_core.evolution.phrases import extract_phrases
 from shared_core.schema import fits_bounds, normalise_key
 from shared_core.store import ConceptLink
 
-# A model may number or bullet what it lists.
-_LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s*")
+# A model may number or bullet what it lists. A space must follow: "-5 degrees" and "3.5 km" are no list.
+_LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 
 
 def said_concepts(entry: MemoryEntry) -> list[ConceptLink]:
@@ -33,10 +33,10 @@ def validated(surfaces: Iterable[str], entry: MemoryEntry, *, limit: int, ground
         Normalised, within the bounds of a key, each once.
     """
     own = {phrase.key for phrase in extract_phrases(entry.content)}
-    words = {word for key in own for word in key.split()}
+    words = {word for key in own for word in key.split()} | {normalise_key(word) for word in entry.content.split()}
     kept: dict[str, ConceptLink] = {}
     for surface in surfaces:
-        display = " ".join(_LIST_MARK.sub("", surface).split())
+        display = " ".join(_LIST_MARK.sub("", surface.replace("\x00", "")).split())
         key = normalise_key(display)
         if key in kept or not fits_bounds(key) or len(kept) == limit:
             continue

@@ -116,18 +116,15 @@ class Distiller:
         """Assimilation and accommodation of each entry, both from one reading (Eq. 7 to 9).
 
         Returns:
-            The links of each entry. An entry for which the model finds nothing keeps its own phrases, so that it
-            can be recalled.
+            The links of each entry. An entry for which the model finds nothing, or nothing new though it is novel,
+            keeps its own phrases, so that it can be recalled.
         """
         config = self._config
-        assimilation = self._constraint((), vocabulary)
-        unknown = self._single_key(_UNKNOWN)
+        shared = [self._constraint((), vocabulary), *self._gate_constraints(vocabulary)]
         spans = [self._spans(entry) for entry in entries]
-        constraints = [
-            [assimilation, *unknown, *([Constraint(trie, self._span_search())] if trie else [])] for trie, _ in spans
-        ]
+        constraints = [[*shared, *([Constraint(trie, self._span_search())] if trie else [])] for trie, _ in spans]
         decoded = self._decode(entries, constraints)
-        novel = [self._is_novel(pieces, vocabulary, bool(unknown)) for pieces in decoded]
+        novel = [self._is_novel(pieces, vocabulary) for pieces in decoded]
         written = self._write(entries, novel) if config.accommodation == "generate" else {}
         results = []
         for place, (entry, pieces) in enumerate(zip(entries, decoded, strict=True)):
@@ -145,7 +142,7 @@ class Distiller:
                 for one in found[0][: config.assimilate]:
                     inferred = vocabulary.link(one, config.inferred_weight)
                     links.setdefault(inferred.key, known.get(inferred.key, inferred))
-            if not any(link.is_grounding for link in links.values()):
+            if (novel[place] or not links) and not any(link.is_grounding for link in links.values()):
                 links.update(list(known.items())[: config.new_concepts])
             results.append(list(links.values()))
         return results
@@ -172,11 +169,21 @@ class Distiller:
             np.array(numbers, dtype=np.int64) if numbers else None,
         )
 
-    def _single_key(self, key: str) -> list[Constraint]:
-        if self._config.gate != "unknown":
+    def _gate_constraints(self, vocabulary: Vocabulary) -> list[Constraint]:
+        """What the gate compares: the best keys and, for the ``unknown`` gate, that key.
+
+        Both by ``log P_θ``, whatever the score: ``log P_S`` of the only key there is would be 0.
+        """
+        gate = self._config.gate
+        if gate == "always":
             return []
-        (tokens,) = self._voice.tokens([key])
-        return [Constraint(build_trie([tokens] if tokens else []), SearchOptions(width=1))]
+        best = Constraint(
+            vocabulary.spoken.trie, SearchOptions(width=self._config.assimilate_width, score="base", lookahead=False)
+        )
+        if gate == "perplexity":
+            return [best]
+        (tokens,) = self._voice.tokens([_UNKNOWN])
+        return [best, Constraint(build_trie([tokens] if tokens else []), SearchOptions(width=1, score="base"))]
 
     def _spans(self, entry: MemoryEntry) -> tuple[Trie | None, list[str]]:
         """The trie of an entry's own spans, and their display forms."""
@@ -193,18 +200,21 @@ class Distiller:
     def _span_search(self) -> SearchOptions:
         return SearchOptions(width=self._config.new_concepts, score=self._config.score, lookahead=False)
 
-    def _is_novel(self, pieces: list[list[list[DecodedKey]]], vocabulary: Vocabulary, unknown: bool) -> bool:
-        """Whether the schema does not represent an entry well enough."""
+    def _is_novel(self, pieces: list[list[list[DecodedKey]]], vocabulary: Vocabulary) -> bool:
+        """Whether the schema does not represent an entry, in any of its pieces, well enough."""
         config = self._config
-        best = [max(found[0], key=lambda one: one.logprob, default=None) for found in pieces]
-        if config.gate == "always" or None in best:
+        if config.gate == "always":
             return True
-        for found, one in zip(pieces, best, strict=True):
-            assert one is not None
-            if unknown and found[1] and found[1][0].logprob > one.logprob:
+        for found in pieces:
+            if not found[1]:
                 return True
-            steps = len(vocabulary.spoken.trie.tokens_of(one.key)) + 1
-            if config.gate == "perplexity" and math.exp(-one.logprob / steps) > config.perplexity_threshold:
+            best = found[1][0]
+            if config.gate == "unknown":
+                novel = bool(found[2]) and found[2][0].logprob > best.logprob
+            else:
+                steps = len(vocabulary.spoken.trie.tokens_of(best.key)) + 1
+                novel = math.exp(-best.logprob / steps) > config.perplexity_threshold
+            if novel:
                 return True
         return False
 

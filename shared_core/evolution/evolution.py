@@ -165,7 +165,9 @@ class Evolution:
         return state
 
     def _compute_neutral(self, voice: KeyVoice, state: NamespaceState, report: Report) -> None:
-        """Compute and store the neutral log-probabilities that are missing, group by group."""
+        """Compute and store the neutral log-probabilities that are missing, group by group, if a decode needs them."""
+        if not (self._config.calibration or self._config.lookahead):
+            return
         keys = [key for key, _ in state.concepts]
         # Recalls weigh what comes up and store nothing: that is caught up on here.
         self._save(voice, voice.known([key for key in keys if key not in state.scores]))

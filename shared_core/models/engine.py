@@ -8,33 +8,19 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
 from shared_core.errors import ModelError
 from shared_core.models.port import PROMPT, FloatArray, IntArray
-from shared_core.models.token_tree import (
-    AttentionTree,
-    Forward,
-    KeyValues,
-    PathBatch,
-    TransformersTree,
-    run_chain,
-)
+from shared_core.models.probe import choose_mode
+from shared_core.models.token_tree import Forward, KeyValues, Mode, TransformersTree, run_chain, start_tree
 
-Mode: TypeAlias = Literal["tree", "paths", "recompute"]
-"""How a token tree is run: tree attention; rows over a shared cache; rows that hold everything."""
-
-_MODES: tuple[Mode, ...] = ("tree", "paths", "recompute")
 _ROOT_PROMPTS_KEPT = 8
 _MOST_THREADS = 8
-# Largest difference of log-probabilities from a plain forward pass that a mode may show. A wrong mask or
-# position is off by far more on any model with trained or random weights.
-_TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-6}
-_LOW_PRECISION_TOLERANCE = 0.25
+_WEIGHTS_SAMPLED = 64
 
 
 class TransformersModel:
@@ -49,8 +35,8 @@ class TransformersModel:
         threads: Bound on torch's threads during a forward pass; ``None`` keeps torch's setting, which
             follows ``OMP_NUM_THREADS``, up to 8: small models gain nothing from more, and lose much beside other
             busy processes. The setting of the rest of the process is restored after each pass.
-        mode: How trees are run; ``None`` tries tree attention on a short text and takes the fastest mode
-            that agrees with a plain forward pass.
+        mode: How trees are run; ``None`` takes the fastest mode that agrees with plain forward passes over a
+            short text.
 
     Raises:
         ModelError: if no mode agrees with a plain forward pass of the model.
@@ -67,9 +53,10 @@ class TransformersModel:
         self._prompts: OrderedDict[tuple[int, ...], tuple[KeyValues | None, torch.Tensor]] = OrderedDict()
         self.start = _start_tokens(tokenizer)
         self.ends = _end_tokens(model, tokenizer)
-        self.window = int(getattr(model.config, "max_position_embeddings", 0) or 1 << 20)
+        self.window = _window(model.config.get_text_config(decoder=True))
         self.fingerprint = _fingerprint(model, tokenizer)
-        self.mode: Mode = mode or self._choose_mode()
+        with self._turn():
+            self.mode: Mode = mode or choose_mode(model, self.start)
 
     def encode(self, text: str) -> list[int]:
         """See :meth:`LanguageModel.encode`."""
@@ -98,22 +85,17 @@ class TransformersModel:
         if not key:
             raise ModelError("a token tree needs a root prompt of at least one token")
         with self._turn():
-            return LockedTree(self, self._new_tree(key, self.mode))
+            layers, logits = self._root(key)
+            return LockedTree(self, start_tree(self._forward, self.mode, key, layers, logits))
 
     def forward_once(self, tokens: Sequence[int]) -> None:
         """One plain forward pass without any cache, as a yardstick for what a tree costs."""
         with self._turn():
             run_chain(self._forward, (), None, tokens)
 
-    def _new_tree(self, prompt: tuple[int, ...], mode: Mode) -> TransformersTree:
-        layers, logits = self._root(prompt, cached=mode != "recompute")
-        if mode == "tree":
-            return AttentionTree(self._forward, layers or [], len(prompt), logits)
-        return PathBatch(self._forward, prompt, layers, logits)
-
-    def _root(self, prompt: tuple[int, ...], *, cached: bool) -> tuple[KeyValues | None, torch.Tensor]:
+    def _root(self, prompt: tuple[int, ...]) -> tuple[KeyValues | None, torch.Tensor]:
         """State after a root prompt: kept for the last few, and grown from the longest kept one."""
-        if not cached:
+        if self.mode == "recompute":
             return None, run_chain(self._forward, (), None, prompt)[0]
         if prompt not in self._prompts:
             past: tuple[int, ...] = ()
@@ -142,39 +124,6 @@ class TransformersModel:
             finally:
                 if torch.get_num_threads() != before:
                     torch.set_num_threads(before)
-
-    def _choose_mode(self) -> Mode:
-        tolerance = _TOLERANCE.get(self._forward.dtype, _LOW_PRECISION_TOLERANCE)
-        with self._turn():
-            for mode in _MODES:
-                try:
-                    if self._disagreement(mode) <= tolerance:
-                        return mode
-                except (TypeError, ValueError, RuntimeError, AttributeError, KeyError, IndexError):
-                    continue  # the architecture does not take such arguments
-        raise ModelError(
-            f"{type(self._model).__name__} cannot be used: its log-probabilities depend on how it is called"
-        )
-
-    def _disagreement(self, mode: Mode) -> float:
-        """Largest difference of log-probabilities between a small tree and plain passes over its paths."""
-        vocabulary = int(self._model.config.get_text_config().vocab_size)
-        prompt = [*self.start, *np.random.default_rng(0).integers(3, vocabulary, size=9).tolist()]
-        a, b, c, d = np.random.default_rng(1).integers(3, vocabulary, size=4).tolist()
-        probes = np.arange(0, vocabulary, max(1, vocabulary // 64))
-        self._prompts.clear()
-        tree = self._new_tree(tuple(prompt), mode)
-        chain = tree.read([a, b])
-        nodes = tree.extend([c, d, a, b, c], [0, chain, -1, -3, chain])
-        paths = [[c], [a, b, d], [c, a], [c, a, b], [a, b, c]]
-        worst = 0.0
-        for node, path in zip(nodes.tolist(), paths, strict=True):
-            plain, _ = run_chain(self._forward, (), None, prompt + path)
-            expected = (plain - plain.logsumexp(-1)).cpu().numpy()[probes]
-            got = tree.logprobs(np.full(len(probes), node), probes)
-            worst = max(worst, float(np.abs(got - expected).max()))
-        self._prompts.clear()
-        return worst if np.isfinite(worst) else float("inf")
 
 
 class LockedTree:
@@ -217,6 +166,12 @@ def _start_tokens(tokenizer: Any) -> tuple[int, ...]:
     return ()
 
 
+def _window(config: Any) -> int:
+    """Tokens that the model can read; without a bound in its configuration more than anyone has memory for."""
+    found = (getattr(config, name, None) for name in ("max_position_embeddings", "max_seq_len"))
+    return next((int(length) for length in found if length), 1 << 20)
+
+
 def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
     """Tokens that end a text. Of the generation config these alone are read: nothing else in it may interfere."""
     ends: set[int] = set()
@@ -227,12 +182,26 @@ def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
 
 
 def _fingerprint(model: Any, tokenizer: Any) -> str:
-    """A digest of configuration, precision, a sample of every weight, and the vocabulary (32 hex digits)."""
-    digest = hashlib.sha256(json.dumps(model.config.to_dict(), sort_keys=True, default=str).encode())
+    """A digest of configuration, precision, weights, and the vocabulary (32 hex digits)."""
+    # Without where the model lies and what wrote it down: a copy elsewhere is the same model.
+    settings = {
+        name: value
+        for name, value in model.config.to_dict().items()
+        if not name.endswith("name_or_path") and name != "transformers_version"
+    }
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     for name, weight in model.named_parameters():
-        sample = weight.detach().flatten()[:64].float().cpu().numpy()
-        digest.update(f"{name} {tuple(weight.shape)} {weight.dtype}".encode())
-        digest.update(sample.tobytes())
+        digest.update(f"{name} {tuple(weight.shape)} {weight.dtype} {_checksum(weight.detach())}".encode())
+        digest.update(weight.detach().flatten()[:_WEIGHTS_SAMPLED].float().cpu().numpy().tobytes())
     for token, number in sorted(tokenizer.get_vocab().items()):
         digest.update(f"{number} {token}\n".encode(errors="surrogatepass"))
     return digest.hexdigest()[:32]
+
+
+def _checksum(weight: torch.Tensor) -> int:
+    """The sum of a weight's bits as 64-bit numbers: the same with any number of threads, and takes no time."""
+    content = weight.contiguous().flatten().view(torch.uint8)
+    if content.storage_offset() % 8:
+        content = content.clone()
+    whole = len(content) // 8 * 8
+    return int(content[:whole].view(torch.int64).sum()) + int(content[whole:].sum())

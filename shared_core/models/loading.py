@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as _logging
 
@@ -47,15 +48,24 @@ def load_model(
         ModelError: if it cannot be found, read or run; the message says what to do.
     """
     if isinstance(source, tuple):
-        if len(source) != 2:
+        if not _is_model_and_tokenizer(source):
             raise ModelError("pass a loaded model as a pair: (model, tokenizer)")
         return TransformersModel(*source, threads=threads)
     if source is not None and not isinstance(source, str | Path):
+        if not hasattr(source, "tree"):
+            raise ModelError(
+                f"a {type(source).__name__} is no language model: pass a hub id, a local folder, a .gguf file, or a"
+                " pair (model, tokenizer)"
+            )
         return source
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     folder = _folder(source)
     model, tokenizer = _load_folder(folder, where, _dtype(dtype, where))
     return TransformersModel(model, tokenizer, threads=threads)
+
+
+def _is_model_and_tokenizer(pair: tuple[Any, ...]) -> bool:
+    return len(pair) == 2 and hasattr(pair[0], "forward") and hasattr(pair[1], "get_vocab")
 
 
 def _folder(source: str | Path | None) -> str:
@@ -88,7 +98,7 @@ def _load_folder(folder: str, device: str, dtype: Any) -> tuple[Any, Any]:
             tokenizer = AutoTokenizer.from_pretrained(folder)
             model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
             return model.to(device), tokenizer
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+    except Exception as error:  # a broken file fails in the reader of its format, each with errors of its own
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelError(
             f"the model {folder!r} could not be loaded ({reason[0][:200]}): pass a local folder, a .gguf file or"
@@ -127,11 +137,14 @@ def _converted(file: Path) -> Path:
         working = Path(tempfile.mkdtemp(dir=target.parent, prefix=".converting-"))
         try:
             _convert(file, working)
-            with contextlib.suppress(OSError):  # another process was first
+            try:
                 working.rename(target)
+            except OSError:
+                if not (target / "config.json").is_file():  # otherwise another process was first
+                    raise
         finally:
             shutil.rmtree(working, ignore_errors=True)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         raise ModelError(
             f"the model could not be converted into {target.parent} ({error}): set SCG_CACHE to a writable folder"
             " with a few times the model's size free"
@@ -146,8 +159,10 @@ def _convert(file: Path, target: Path) -> None:
             model: Any = AutoModelForCausalLM.from_pretrained(
                 str(file.parent), gguf_file=file.name, dtype=torch.float32
             )
-    except (ValueError, KeyError, RuntimeError, ImportError, TypeError) as error:
-        raise ModelError(f"{file} could not be read as a GGUF model ({error})") from error
+    except Exception as error:  # as in loading a folder
+        raise ModelError(
+            f"{file} could not be read as a GGUF model ({error}): check that it is whole, or pass another model"
+        ) from error
     # The weights are plain float32 now; the mark of their former quantisation would forbid saving them.
     model.hf_quantizer = None
     if hasattr(model.config, "quantization_config"):

@@ -5,14 +5,21 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from transformers import DynamicCache
 
+from shared_core.models.locality import Locality
 from shared_core.models.port import PROMPT, FloatArray, IntArray
+
+Mode: TypeAlias = Literal["tree", "paths", "recompute"]
+"""How a token tree is run: tree attention; rows over a shared cache; rows that hold everything."""
+
+MODES: tuple[Mode, ...] = ("tree", "paths", "recompute")
+"""Fastest first."""
 
 # Long chains are read in pieces, since the mask of a piece has (piece × everything read) elements.
 _PIECE = 512
@@ -37,7 +44,8 @@ class Forward:
         self._positions = "position_ids" in parameters
         self.device = model.device
         self.dtype = model.dtype
-        self.windows = _layer_windows(model.config)
+        self.vocabulary = int(model.config.get_text_config(decoder=True).vocab_size)
+        self.locality = Locality.of(model.config)
 
     def __call__(
         self,
@@ -63,17 +71,6 @@ class Forward:
         with torch.inference_mode():
             logits: torch.Tensor = self._model(**arguments).logits
             return (logits if self._keeps else logits[:, keep]).float()
-
-
-def _layer_windows(config: Any) -> dict[str, int | None] | int | None:
-    """How far each kind of layer looks back: a window for all layers, or one per kind of layer."""
-    window = getattr(config, "sliding_window", None)
-    if not getattr(config, "use_sliding_window", True):
-        window = None
-    kinds = getattr(config, "layer_types", None)
-    if not kinds or len(set(kinds)) == 1:
-        return window if not kinds or kinds[0] != "full_attention" else None
-    return {kind: window if kind == "sliding_attention" else None for kind in set(kinds)}
 
 
 class LogitTable:
@@ -240,7 +237,7 @@ class AttentionTree(TransformersTree):
     def _mask(self, first: int, count: int) -> torch.Tensor | dict[str, torch.Tensor]:
         visible = np.ones((count - first, self._prompt_length + count - 1), dtype=bool)
         visible[:, self._prompt_length :] = self._sees[first:count, 1:count]
-        windows = self._forward.windows
+        windows = self._forward.locality.windows
         if isinstance(windows, dict):
             return {kind: self._additive(visible, window, first) for kind, window in windows.items()}
         return self._additive(visible, windows, first)
@@ -338,6 +335,23 @@ class PathBatch(TransformersTree):
             keep=keep.to(device),
         )
         return logits[torch.arange(len(paths)), row_of]
+
+
+def start_tree(
+    forward: Forward, mode: Mode, prompt: Sequence[int], layers: KeyValues | None, logits: torch.Tensor
+) -> TransformersTree:
+    """A tree that holds its root prompt only.
+
+    Args:
+        forward: The model.
+        mode: How the tree is run.
+        prompt: The root prompt.
+        layers: Its cache, as from :func:`run_chain`; ``None`` in the mode ``recompute``.
+        logits: Logits after it, shape (vocabulary,).
+    """
+    if mode == "tree":
+        return AttentionTree(forward, layers or [], len(prompt), logits)
+    return PathBatch(forward, prompt, layers, logits)
 
 
 def fork_cache(layers: KeyValues) -> DynamicCache:

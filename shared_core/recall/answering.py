@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared_core.decoding import generate
+from shared_core.entry import MemoryEntry
 from shared_core.models import LanguageModel
 from shared_core.recall.results import Recall, describe
 
 _INSTRUCTION = "Answer the question from these notes, in as few words as possible.\n\n"
+# Read at most, of the question and of the notes: the time it takes grows with the square.
+_QUESTION_CHARACTERS = 1000
+_NOTES_TOKENS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +35,20 @@ class Answer:
 
 def compose_answer(recall: Recall, model: LanguageModel, max_tokens: int) -> Answer:
     """Let the model answer a recall's query from its entries, in the order in which they happened."""
-    question = model.encode(f"\nQuestion: {' '.join(recall.query.split())}\nAnswer:")
     start = [*model.start, *model.encode(_INSTRUCTION)]
-    room = model.window - len(start) - len(question) - max_tokens
-    lines = {one.entry.id: model.encode(f"{describe(one.entry)}\n") for one in recall.entries}
-    kept = []
-    for one in recall.entries:  # best first, as far as the model's window reaches
-        room -= len(lines[one.entry.id])
-        if room < 0:
+    room = max(1, model.window - len(start) - max_tokens)
+    asked = " ".join(recall.query.split())[-_QUESTION_CHARACTERS:]  # a long text asks at its end, if at all
+    question = model.encode(f"\nQuestion: {asked}\nAnswer:")[-room:]
+    room = min(_NOTES_TOKENS, room - len(question))
+    kept: list[tuple[MemoryEntry, list[int]]] = []
+    for one in recall.entries:  # best first, as far as there is room; the last one may be cut
+        line = model.encode(f"{describe(one.entry)}\n")[:room]
+        room -= len(line)
+        kept.append((one.entry, line))
+        if not room:
             break
-        kept.append(one.entry)
-    kept.sort(key=lambda entry: (entry.occurred_at is not None, str(entry.occurred_at)))
-    notes = [token for entry in kept for token in lines[entry.id]]
+    kept.sort(key=lambda pair: (pair[0].occurred_at is not None, str(pair[0].occurred_at)))
+    notes = [token for _, line in kept for token in line]
     tree = model.tree(start)
     node = tree.read([*notes, *question])
     (text,) = generate(model, tree, [node], max_tokens=max_tokens, stop=("\n",))

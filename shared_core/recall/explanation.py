@@ -24,6 +24,7 @@ class Explanation:
         seeds: The concepts that the query activated.
         context: The context concepts that brought this entry.
         concepts: All concepts of the entry.
+        excluded: Whether the filter leaves the entry out.
     """
 
     query: str
@@ -34,23 +35,27 @@ class Explanation:
     seeds: tuple[Seed, ...]
     context: tuple[ContextConcept, ...]
     concepts: tuple[str, ...]
+    excluded: bool
 
     @classmethod
-    def of(cls, recall: Recall, entry: MemoryEntry, concepts: tuple[str, ...]) -> Explanation:
+    def of(cls, recall: Recall, entry: MemoryEntry, concepts: tuple[str, ...], *, excluded: bool) -> Explanation:
         """The explanation of one entry from a recall of all entries."""
         ids = [one.entry.id for one in recall.entries]
         rank = ids.index(entry.id) + 1 if entry.id in ids else None
         recalled = recall.entries[rank - 1] if rank else None
         keys = {reason.key for reason in recalled.reasons} if recalled else set()
         context = tuple(concept for concept in recall.context if concept.key in keys)
-        return cls(recall.query, entry, rank, len(ids), recalled, recall.seeds, context, concepts)
+        return cls(recall.query, entry, rank, len(ids), recalled, recall.seeds, context, concepts, excluded)
 
     def as_text(self) -> str:
         """For people."""
         lines = [f"Query: {self.query}", f"Entry: {describe(self.entry)}"]
+        if self.excluded:
+            return "\n".join([*lines, "Left out by the filter."])
         if self.recalled is None:
-            lines.append(f"Not reached: the query activated none of its concepts ({', '.join(self.concepts)}).")
-            return "\n".join(lines)
+            concepts = f"activated none of its concepts ({', '.join(self.concepts)})"
+            reason = concepts if self.concepts else "shares no word with it, and it has no concepts"
+            return "\n".join([*lines, f"Not reached: the query {reason}."])
         parts = self.recalled.parts
         summands = " + ".join(f"{name} {value:.3f}" for name, value in parts.items() if name != "speaker")
         lines.append(f"Rank {self.rank} of {self.reached}, score {self.recalled.score:.3f}")
@@ -88,4 +93,5 @@ class Explanation:
             "seeds": [asdict(seed) for seed in self.seeds],
             "context": [{**asdict(concept), "path": list(concept.path)} for concept in self.context],
             "concepts": list(self.concepts),
+            "excluded": self.excluded,
         }

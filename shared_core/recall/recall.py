@@ -122,7 +122,8 @@ class Recaller:
                 strength, logprob, _ = found.get(concept, (0.0, None, "mentioned"))
                 source: Source = "both" if concept in found else "mentioned"
                 found[concept] = strength + config.mention_weight * coverage, logprob, source
-        order = sorted(found, key=lambda concept: (-found[concept][0], concept))
+        active = [concept for concept in found if found[concept][0] > 0]
+        order = sorted(active, key=lambda concept: (-found[concept][0], concept))
         return {
             concept: Seed(
                 snapshot.keys[concept],
@@ -150,12 +151,14 @@ class Recaller:
     ) -> tuple[NDArray[np.float64], dict[int, Hop]]:
         """Activation of every concept, shape (concepts,), and the hop that reached each context concept."""
         activation = np.zeros(len(self._snapshot.keys))
+        distance = np.zeros(len(activation))
         for concept, seed in seeds.items():
             activation[concept] = seed.activation
         for hop in hops:
+            distance[hop.concept] = hop.hops
             activation[hop.concept] = self._config.context_weight * hop.probability * seeds[hop.seed].activation
         if budget is not None and np.count_nonzero(activation) > budget:
-            order = np.argsort(-activation, kind="stable")
+            order = np.lexsort((distance, -activation))  # of equals, what others were reached from stays
             activation[order[budget:]] = 0.0
         return activation, {hop.concept: hop for hop in hops if activation[hop.concept] > 0}
 

@@ -131,8 +131,8 @@ class Recall:
 
 
 def describe(entry: MemoryEntry) -> str:
-    """An entry in one line: ``[id] 8 May 2023, Anna: text``."""
+    """An entry in one line, whatever it holds: ``[id] 8 May 2023, Anna: text``."""
     day = f"{entry.occurred_at.day} {entry.occurred_at:%B %Y}" if entry.occurred_at else None
     source = ", ".join(part for part in (day, entry.speaker) if part)
-    text = " ".join(entry.content.split())
-    return f"[{entry.id}] {source}: {text}" if source else f"[{entry.id}] {text}"
+    line = f"[{entry.id}] {source}: {entry.content}" if source else f"[{entry.id}] {entry.content}"
+    return " ".join(line.split())

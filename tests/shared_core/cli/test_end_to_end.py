@@ -1,0 +1,206 @@
+"""The commands with the memory behind them."""
+
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shared_core.store import Store, export_namespace
+
+ROOT = Path(__file__).parents[3]
+LOCOMO = [
+    {"sample_id": name, "conversation": {"session_1": [{"speaker": "Mira", "dia_id": "D1:1", "text": text}]}}
+    for name, text in (("talk-1", "The bees swarmed"), ("talk-2", "The canoe floats"))
+]
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch, small_model):
+    """Stands in for the embedded model; other models are looked for as usual."""
+    from shared_core import models
+
+    load = models.load_model
+    monkeypatch.setattr(models, "load_model", lambda source: small_model if source is None else load(source))
+
+
+@pytest.fixture
+def conversation(folder, turns):
+    path = folder / "conversation.jsonl"
+    path.write_text("".join(json.dumps(turn.to_dict()) + "\n" for turn in turns))
+    return path
+
+
+@pytest.fixture
+def remembered(scg, conversation):
+    result = scg("remember", conversation, "--json")
+    assert result.code == 0
+    return json.loads(result.out)
+
+
+def assert_refused(result, *told):
+    assert (result.code, result.out) != (0, "")
+    assert result.code in (1, 2)
+    assert result.err.startswith("error: ")
+    assert result.err.count("\n") == 1
+    for text in told:
+        assert text in result.err
+
+
+def content(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def test_from_remembering_to_forgetting(scg, remembered, folder, turns):
+    assert (remembered["added"], remembered["ids"]) == (len(turns), [turn.id for turn in turns])
+    stats = json.loads(scg("stats", "--json").out)
+    assert (stats["entries"], stats["waiting"], stats["sessions"], stats["speakers"]) == (24, 0, 3, 2)
+    recall = json.loads(scg("recall", "Who is allergic to walnuts?", "-k", "3", "--json").out)
+    assert recall["entries"][0]["id"] == "t19"
+    assert len(recall["entries"]) == 3
+    assert scg("recall", "walnuts", "--session", "kitchen", "--speaker", "Tobi").out.startswith("1. t18 ")
+    with_concepts = scg("recall", "a beehive", "-k", "60", "--concepts").out
+    assert "\nSeeds\n" in with_concepts
+    assert re.search(r"\n  beehive  \((both, log-probability -\d+\.\d\d|mentioned)\)\n", with_concepts)
+    asked = scg("ask", "Who has a beehive?")
+    assert asked.code == 0
+    assert "t02" in asked.err
+    explained = scg("explain", "Who has a beehive?", "t02").out
+    assert "Rank 1 of 24" in explained
+    assert json.loads(scg("explain", "Who has a beehive?", "t02", "--json").out)["rank"] == 1
+    assert scg("export", "out.jsonl").code == 0
+    assert json.loads(scg("import", "out.jsonl", "--namespace", "copy", "--json").out)["added"] == 24
+    assert json.loads(scg("namespaces", "--json").out)[1]["namespace"] == ["copy"]
+    assert scg("forget", "--session", "allotment", "--yes").out.startswith("Forgot 8 entries")
+    assert "t02" not in [one["id"] for one in json.loads(scg("recall", "beehive", "-k", "50", "--json").out)["entries"]]
+    assert scg("forget", "--all", "--yes", "--namespace", "copy").code == 0
+    assert b"swarmed" not in (folder / "scg-memory.db").read_bytes()
+
+
+def test_a_concept_that_is_only_mentioned_is_listed(scg, folder):
+    """It has no log-probability: the model did not name it."""
+    words = [
+        f"{first}{last}" for first in ("bar", "dol", "fen", "gri", "hul") for last in ("ma", "net", "pil", "ro", "st")
+    ]
+    (folder / "words.txt").write_text("\n\n".join(f"{a} {b}" for a in words for b in words[:5]))
+    assert scg("remember", "words.txt", "--no-model").code == 0
+    listed = scg("recall", " ".join(words), "-k", "200", "--concepts").out
+    assert "  (mentioned)\n" in listed
+    assert "(both, log-probability -" in listed
+
+
+def test_remembering_again_changes_nothing_and_an_edited_line_is_an_update(scg, remembered, conversation, folder):
+    before = scg("export", "before.jsonl").code, (folder / "before.jsonl").read_text()
+    assert scg("remember", conversation).out == "0 entries added, 0 updated, 24 unchanged.\n"
+    assert (scg("export", "after.jsonl").code, (folder / "after.jsonl").read_text()) == before
+    conversation.write_text(conversation.read_text().replace("a cake of them", "soup of them"))
+    assert scg("remember", conversation).out == "0 entries added, 1 updated, 23 unchanged.\n"
+
+
+def test_storing_without_the_model_is_completed_by_consolidate(scg, remembered, conversation):
+    assert scg("remember", conversation, "--no-model", "--memory", "later.db").code == 0
+    assert json.loads(scg("stats", "--json", "--memory", "later.db").out)["waiting"] == 24
+    assert scg("consolidate", "--memory", "later.db").out == "24 entries assimilated.\n"
+    for memory in ("later.db", "scg-memory.db"):
+        assert scg("export", f"{memory}.jsonl", "--memory", memory).code == 0
+    assert Path("later.db.jsonl").read_text() == Path("scg-memory.db.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "options", "told"),
+    [
+        ("absent.jsonl", None, [], ["absent.jsonl: there is no such file"]),
+        ("empty.jsonl", "\n", [], ["the file is empty"]),
+        ("bad.jsonl", '{"text": "Tea"}\n{"text": "Cake"}\nnot JSON\n', [], ["bad.jsonl, line 3", "nothing was read"]),
+        ("text.jsonl", '{"text": "Tea"}\n{"text": ""}\n', [], ["line 2", "text is empty", "nothing was read"]),
+        ("nul.jsonl", '{"text": "a\\u0000b"}\n', [], ["line 1", "NUL"]),
+        ("odd.jsonl", '{"text": "Tea", "colour": "red"}\n', [], ["line 1", "'colour'", "metadata"]),
+        ("tea.jsonl", '{"text": "Tea"}\n', ["--format", "xml"], ["xml", "jsonl", "chat", "locomo"]),
+        ("tea.jsonl", '{"text": "Tea"}\n', ["--conversation", "talk-1"], ["LoCoMo"]),
+        ("talks.json", json.dumps(LOCOMO), [], ["talk-1, talk-2"]),
+        ("talks.json", json.dumps(LOCOMO), ["--conversation", "talk-9"], ["talk-9", "talk-1"]),
+        ("tea.jsonl", '{"text": "Tea"}\n', ["--namespace", ""], ["namespace"]),
+        ("tea.jsonl", '{"text": "Tea"}\n', ["--model", "absent.gguf"], ["absent.gguf", "check the path"]),
+        ("tea.jsonl", '{"text": "Tea"}\n', ["--model", "."], ["holds no model"]),
+    ],
+)  # fmt: skip
+def test_a_file_or_an_option_that_is_wrong_leaves_the_memory_as_it_was(
+    scg, remembered, folder, name, lines, options, told
+):
+    if lines is not None:
+        (folder / name).write_text(lines)
+    before = content(folder)
+    assert_refused(scg("remember", name, *options), *told)
+    assert content(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["recall", " "], ["the query is empty"]),
+        (["recall", "tea", "--namespace", "nobody"], ["nobody", "'default'"]),
+        (["recall", "tea", "--after", "2024-06-01", "--before", "2024-05-01"], ["swap"]),
+        (["recall", "tea", "--model", "absent.gguf"], ["absent.gguf"]),
+        (["explain", "tea", "t99"], ["t99"]),
+        (["forget", "--id", "t99", "--yes"], ["nothing was forgotten"]),
+        (["import", "conversation.jsonl"], ["conversation.jsonl, line 1", "not an export"]),
+        (["export", "scg-memory.db"], ["is the memory itself"]),
+        (["export", "absent/out.jsonl"], ["absent"]),
+    ],
+)
+def test_what_cannot_be_done_is_told_and_leaves_the_memory_as_it_was(scg, remembered, folder, arguments, told):
+    before = content(folder)
+    assert_refused(scg(*arguments), *told)
+    assert content(folder) == before
+
+
+def test_counts_below_one_are_refused(scg, remembered):
+    for count in ("0", "-3", "two"):
+        result = scg("recall", "tea", "-k", count)
+        assert (result.code, result.out) == (2, "")
+        assert "-k" in result.err
+
+
+def test_other_files_and_newer_memories_are_left_alone(scg, remembered, conversation, folder):
+    (folder / "notes.db").write_text("Dear diary")
+    with sqlite3.connect(folder / "scg-memory.db") as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    before = content(folder)
+    for memory, told in (("notes.db", "not a memory"), ("scg-memory.db", "upgrade"), (".", "not a file")):
+        for command in (["remember", conversation], ["recall", "tea"], ["stats"], ["forget", "--all", "--yes"]):
+            assert_refused(scg(*command, "--memory", memory), told)
+    assert content(folder) == before
+
+
+def test_a_conversation_of_several_is_remembered(scg, folder):
+    (folder / "talks.json").write_text(json.dumps(LOCOMO))
+    assert scg("remember", "talks.json", "--conversation", "talk-2", "--no-model").code == 0
+    assert "The canoe floats" in scg("recall", "canoe").out
+
+
+def test_killed_at_any_moment_and_run_again_it_ends_as_if_never_killed(conversation, folder, small_model):
+    small_model._model.save_pretrained(folder / "model")
+    small_model._tokenizer.save_pretrained(folder / "model")
+    run = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("killed_remember.py")), conversation, folder, folder / "model"],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "TOKENIZERS_PARALLELISM": "false"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    trials = [json.loads(line) for line in run.stdout.splitlines()]
+    first_kills = [trial["killed"][0].partition(":")[0] for trial in trials if trial["killed"]]
+    assert first_kills == ["started", "storing", "weighing new concepts", "assimilating"]
+    exports = []
+    for trial in trials:
+        with Store.open(trial["memory"], create=False) as store:
+            assert export_namespace(store, ("default",), folder / "out.jsonl") == 24
+        exports.append((folder / "out.jsonl").read_text())
+    assert exports == [exports[0]] * 5
+    assert '"inferred"' in exports[0]
+    assert '"assimilated": false' not in exports[0]

@@ -1,0 +1,284 @@
+"""The write path: what is stored when, and that an interrupted write ends where it would have ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared_core.config import SCGConfig
+from shared_core.decoding import ConceptDecoder, KeyVoice
+from shared_core.entry import MemoryEntry
+from shared_core.evolution import Evolution, Progress, extract_phrases
+from shared_core.evolution import evolution as evolution_module
+from shared_core.store import ORIGINS, EntryWrite, Store
+
+NAMESPACE = ("anna",)
+TEXTS = [
+    "I adopted a puppy and named him Rex",
+    "Rex chewed my cello bow",
+    "My cello lessons start on Monday",
+    "The canoe of cedar strips floats",
+    "We paddled the canoe to the mill",
+    "Petra is allergic to walnuts",
+    "I baked a cake of purple carrots",
+]
+ENTRIES = [MemoryEntry(text, f"e{number}", speaker="Anna" if number % 2 else None) for number, text in enumerate(TEXTS)]
+
+
+class StoppedError(Exception):
+    """An interruption from outside."""
+
+
+@pytest.fixture(scope="module")
+def decoder(tiny) -> ConceptDecoder:
+    return ConceptDecoder(tiny("llama"))
+
+
+@pytest.fixture
+def store():
+    with Store.open(":memory:") as store:
+        yield store
+
+
+def evolution(store: Store, decoder: ConceptDecoder, config: SCGConfig) -> Evolution:
+    """A write path as of a new process: nothing is known but what is stored."""
+    voice = KeyVoice(decoder)
+    return Evolution(store, NAMESPACE, config, lambda: voice)
+
+
+def unused() -> KeyVoice:
+    raise AssertionError("the model was asked for")
+
+
+def ignore(progress: Progress) -> None:
+    pass
+
+
+def contents(store: Store) -> dict[str, dict[str, tuple[str, float]]]:
+    """Origin and weight of each link, by entry and key."""
+    state = store.load(NAMESPACE)
+    links: dict[str, dict[str, tuple[str, float]]] = {one.entry.id: {} for one in state.entries}
+    for entry, concept, weight, origin in zip(
+        state.link_entry, state.link_concept, state.link_weight, state.link_origin, strict=True
+    ):
+        links[state.entries[entry].entry.id][state.concepts[concept][0]] = (ORIGINS[origin], float(weight))
+    return links
+
+
+def waiting(store: Store) -> list[str]:
+    return [one.entry.id for one in store.load(NAMESPACE).entries if not one.assimilated]
+
+
+def test_phrases_are_stored_without_the_model(store):
+    outcome = Evolution(store, NAMESPACE, SCGConfig(), unused).remember(ENTRIES, use_model=False, report=ignore)
+    assert (outcome.added, outcome.updated, outcome.unchanged) == (len(ENTRIES), 0, 0)
+    assert outcome.ids == tuple(entry.id for entry in ENTRIES) == tuple(waiting(store))
+    for entry in ENTRIES:
+        phrases = extract_phrases(entry.content, speaker=entry.speaker)
+        assert contents(store)[entry.id] == {phrase.key: ("said", 1.0) for phrase in phrases}
+
+
+def test_without_assimilation_nothing_waits_and_no_model_is_needed(store):
+    write_path = Evolution(store, NAMESPACE, SCGConfig(assimilate=0), unused)
+    write_path.remember(ENTRIES, use_model=True, report=ignore)
+    assert waiting(store) == []
+    assert write_path.assimilate(ignore) == 0
+
+
+def test_assimilation_adds_what_an_entry_does_not_say(store, decoder):
+    config = SCGConfig(assimilate=3, inferred_weight=0.25, batch=2)
+    evolution(store, decoder, config).remember(ENTRIES, use_model=True, report=ignore)
+    assert waiting(store) == []
+    keys = {key for links in contents(store).values() for key, (origin, _) in links.items() if origin == "said"}
+    for entry in ENTRIES:
+        links = contents(store)[entry.id]
+        inferred = {key for key, (origin, _) in links.items() if origin == "inferred"}
+        assert len(inferred) == 3
+        assert inferred <= keys - {phrase.key for phrase in extract_phrases(entry.content)}
+        assert all(links[key] == ("inferred", 0.25) for key in inferred)
+
+
+def test_what_the_model_caught_up_on_equals_what_it_did_at_once(store, decoder):
+    config = SCGConfig(assimilate=3, batch=2)
+    evolution(store, decoder, config).remember(ENTRIES, use_model=True, report=ignore)
+    with Store.open(":memory:") as other:
+        Evolution(other, NAMESPACE, config, unused).remember(ENTRIES, use_model=False, report=ignore)
+        write_path = evolution(other, decoder, config)
+        assert write_path.assimilate(ignore) == len(ENTRIES)
+        assert contents(other) == contents(store)
+        assert write_path.assimilate(ignore) == 0
+
+
+def test_only_what_is_written_is_assimilated(store, decoder):
+    config = SCGConfig(assimilate=2)
+    Evolution(store, NAMESPACE, config, unused).remember(ENTRIES[:3], use_model=False, report=ignore)
+    evolution(store, decoder, config).remember(ENTRIES[3:5], use_model=True, report=ignore)
+    assert waiting(store) == ["e0", "e1", "e2"]
+
+
+CONFIGS = {
+    "phrases": SCGConfig(assimilate=3, batch=2),
+    "spans": SCGConfig(accommodation="spans", new_concepts=3, assimilate=2, batch=2),
+    "gated spans": SCGConfig(accommodation="spans", gate="perplexity", score="schema", new_concepts=3, batch=3),
+}
+
+
+@pytest.fixture(scope="module")
+def finished(decoder):
+    """By settings: what is stored in the end, and every step that was reported on the way."""
+    found = {}
+    for name, config in CONFIGS.items():
+        steps: list[Progress] = []
+        with Store.open(":memory:") as store:
+            evolution(store, decoder, config).remember(ENTRIES, use_model=True, report=steps.append)
+            assert waiting(store) == []
+            found[name] = contents(store), steps
+    return found
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_steps_are_reported_in_order(finished, name):
+    _, steps = finished[name]
+    stages = list(dict.fromkeys(step.stage for step in steps))
+    assert stages == (["storing", "weighing new concepts", "assimilating"] if name == "phrases" else ["distilling"])
+    for stage in stages:
+        done = [step.done for step in steps if step.stage == stage]
+        (total,) = {step.total for step in steps if step.stage == stage}
+        assert done == sorted(set(done))
+        assert (done[0], done[-1]) == (0, total)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_an_interrupted_write_ends_with_the_same_links(decoder, finished, name, monkeypatch):
+    """StoppedError at every step that is reported, and done again by a new process."""
+    monkeypatch.setattr(evolution_module, "_STORED_TOGETHER", 3)
+    expected, _ = finished[name]
+    stopped_at = 0
+    while True:
+        reported = 0
+
+        def stop(progress, at=stopped_at):
+            nonlocal reported
+            reported += 1
+            if reported > at:
+                raise StoppedError
+
+        with Store.open(":memory:") as store:
+            try:
+                evolution(store, decoder, CONFIGS[name]).remember(ENTRIES, use_model=True, report=stop)
+            except StoppedError:
+                outcome = evolution(store, decoder, CONFIGS[name]).remember(ENTRIES, use_model=True, report=ignore)
+                assert outcome.added + outcome.unchanged == len(ENTRIES)
+            else:
+                break
+            assert waiting(store) == []
+            assert contents(store) == expected
+        stopped_at += 1
+    assert stopped_at >= 4
+
+
+def test_an_interrupted_write_keeps_what_it_reported(decoder, store):
+    config = CONFIGS["phrases"]
+    seen = []
+
+    def stop_while_assimilating(progress):
+        seen.append(progress)
+        if progress.stage == "assimilating" and progress.done == 4:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        evolution(store, decoder, config).remember(ENTRIES, use_model=True, report=stop_while_assimilating)
+    assert waiting(store) == ["e4", "e5", "e6"]
+    inferred = [sum(origin == "inferred" for origin, _ in links.values()) for links in contents(store).values()]
+    assert inferred == [3, 3, 3, 3, 0, 0, 0]
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_same_entries_again_change_nothing(decoder, finished, name, store):
+    evolution(store, decoder, CONFIGS[name]).remember(ENTRIES, use_model=True, report=ignore)
+    generation = store.generation(NAMESPACE)
+    outcome = evolution(store, decoder, CONFIGS[name]).remember(ENTRIES, use_model=True, report=ignore)
+    assert (outcome.added, outcome.updated, outcome.unchanged) == (0, 0, len(ENTRIES))
+    assert store.generation(NAMESPACE) == generation
+    assert contents(store) == finished[name][0]
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_changed_entry_is_read_anew(decoder, name, store):
+    write_path = evolution(store, decoder, CONFIGS[name])
+    write_path.remember(ENTRIES[:3], use_model=True, report=ignore)
+    changed = MemoryEntry("The kettle whistles", "e1")
+    outcome = write_path.remember([changed], use_model=True, report=ignore)
+    assert (outcome.added, outcome.updated, outcome.unchanged) == (0, 1, 0)
+    links = contents(store)["e1"]
+    said = {key for key, (origin, _) in links.items() if origin == "said"}
+    assert said
+    assert said <= {phrase.key for phrase in extract_phrases(changed.content)}
+    assert waiting(store) == []
+
+
+def test_the_last_entry_with_an_id_counts(decoder, store):
+    twice = [MemoryEntry("The kettle whistles", "e0"), ENTRIES[1], ENTRIES[0]]
+    outcome = evolution(store, decoder, SCGConfig(assimilate=0)).remember(twice, use_model=True, report=ignore)
+    assert (outcome.added, outcome.ids) == (2, ("e0", "e1"))
+    assert store.get(NAMESPACE, ["e0"]) == [ENTRIES[0]]
+
+
+@pytest.mark.parametrize("accommodation", ["phrases", "spans", "generate"])
+def test_later_batches_see_the_concepts_of_earlier_ones(decoder, store, accommodation):
+    config = SCGConfig(accommodation=accommodation, assimilate=2, batch=1, new_concepts=2)
+    first, second = ENTRIES[0], ENTRIES[3]  # without a word in common
+    evolution(store, decoder, config).remember([first, second], use_model=True, report=ignore)
+    links = contents(store)
+    inferred = {key for key, (origin, _) in links["e3"].items() if origin == "inferred"}
+    assert len(inferred) == 2
+    assert inferred <= {key for key, (origin, _) in links["e0"].items() if origin != "inferred"}
+
+
+@pytest.mark.parametrize("accommodation", ["phrases", "spans", "generate"])
+def test_entries_without_any_concept_are_stored_all_the_same(decoder, store, accommodation):
+    config = SCGConfig(accommodation=accommodation, assimilate=2)
+    outcome = evolution(store, decoder, config).remember([MemoryEntry("...", "e0")], use_model=True, report=ignore)
+    assert outcome.added == 1
+    assert contents(store) == {"e0": {}}
+    assert waiting(store) == []
+
+
+def test_nothing_to_remember_is_nothing(store):
+    outcome = Evolution(store, NAMESPACE, SCGConfig(), unused).remember([], use_model=True, report=ignore)
+    assert (outcome.added, outcome.updated, outcome.unchanged, outcome.ids) == (0, 0, 0, ())
+
+
+def test_neutral_scores_are_stored_and_computed_once(decoder, store, monkeypatch):
+    computed = []
+    neutral_scores = decoder.neutral_scores
+
+    def spy(keys):
+        computed.extend(keys)
+        return neutral_scores(keys)
+
+    monkeypatch.setattr(decoder, "neutral_scores", spy)
+    config = SCGConfig(assimilate=2)
+    evolution(store, decoder, config).remember(ENTRIES[:3], use_model=True, report=ignore)
+    stored = store.load(NAMESPACE, decoder.fingerprint)
+    assert set(stored.scores) == {key for key, _ in stored.concepts}
+    assert len(computed) == len(stored.concepts)
+    evolution(store, decoder, config).remember(ENTRIES, use_model=True, report=ignore)
+    assert len(computed) == len(set(computed)) == len(store.load(NAMESPACE).concepts)
+
+
+def test_neutral_scores_are_not_computed_where_nothing_needs_them(decoder, store, monkeypatch):
+    monkeypatch.setattr(decoder, "neutral_scores", unused)
+    config = SCGConfig(assimilate=2, calibration=0.0, lookahead=False)
+    evolution(store, decoder, config).remember(ENTRIES[:3], use_model=True, report=ignore)
+    assert waiting(store) == []
+
+
+def test_only_concepts_of_this_namespace_are_inferred(decoder, store):
+    store.write(("tobi",), [EntryWrite(MemoryEntry("secret plans", "t0"))])
+    config = SCGConfig(assimilate=5)
+    Evolution(store, ("tobi",), config, unused).remember(
+        [MemoryEntry("The vault holds a secret ledger", "t1")], use_model=False, report=ignore
+    )
+    evolution(store, decoder, config).remember(ENTRIES, use_model=True, report=ignore)
+    keys = {key for links in contents(store).values() for key in links}
+    assert not {"vault", "secret", "ledger"} & keys
