@@ -44,7 +44,7 @@ class Locality:
             window = None
         kinds = set(getattr(text, "layer_types", None) or ())
         local = {name for name, value in vars(text).items() if value and _LOCAL.search(name)}
-        understood = True
+        understood = kinds <= {_FULL, _SLIDING} and local <= _UNDERSTOOD
         if len(kinds) > 1:
             return cls({kind: window if kind == _SLIDING else None for kind in kinds}, understood)
         return cls(None if kinds == {_FULL} else window, understood)
