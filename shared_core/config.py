@@ -88,7 +88,7 @@ class SCGConfig:
     new_concepts: int = 8
     grounded: bool = True
     assimilate: int = 6
-    assimilate_width: int = 12
+    assimilate_width: int = 8
     inferred_weight: float = 0.6
     batch: int = 8
     answer_tokens: int = 48
