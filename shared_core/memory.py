@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Literal, TypeAlias, TypeVar
 from shared_core.config import SCGConfig
 from shared_core.decoding import ConceptDecoder, DecodedKey, DecodeQueue, FloatArray, KeyVoice, SpokenSchema
 from shared_core.entry import DEFAULT_NAMESPACE, JSON, MemoryEntry, check_namespace, check_text
-from shared_core.errors import InvalidInputError, NotFoundError, StoreError
+from shared_core.errors import InvalidInputError, ModelError, NotFoundError, StoreError
 from shared_core.evolution import Evolution, Progress, Report
 from shared_core.filters import Filter
 from shared_core.graph import AssociativeGraph
@@ -109,11 +110,15 @@ class _Engine:
 
     def __init__(self, source: ModelSource) -> None:
         self._source = source
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._voice: KeyVoice | None = None
         self._queue: DecodeQueue | None = None
 
     def voice(self) -> KeyVoice:
+        if os.getpid() != self._process:
+            # A forked process has neither the threads nor the locks of the model: it would wait for ever.
+            raise ModelError("this memory was opened in another process: open it again after the fork")
         with self._lock:
             if self._voice is None:
                 from shared_core.models import load_model  # loads torch, which only the model needs
@@ -187,6 +192,10 @@ class SchemaMemory:
             NotFoundError: if there is no file and ``create`` is false.
             StoreError: if the file cannot be opened as a memory; it is left as it was.
         """
+        if config is not None and not isinstance(config, SCGConfig):
+            raise InvalidInputError(f"config must be an SCGConfig, not {type(config).__name__}: SCGConfig(k=5)")
+        if not isinstance(path, str | Path):
+            raise InvalidInputError(f"the path of a memory must be text or a Path, not {type(path).__name__}")
         name = check_namespace(namespace)
         return cls(Store.open(path, create=create), _Engine(model), name, config or SCGConfig(), owner=True)
 
@@ -622,7 +631,7 @@ class SchemaMemory:
 def _entries(what: object) -> list[MemoryEntry]:
     if isinstance(what, MemoryEntry):
         return [what]
-    if not isinstance(what, Iterable):
+    if not isinstance(what, Iterable) or isinstance(what, Mapping):
         raise InvalidInputError(f"expected a text or MemoryEntry objects, not {type(what).__name__}")
     entries = list(what)
     for entry in entries:

@@ -68,7 +68,9 @@ class Target:
         """
         known = [info.name for info in namespaces_of(self.memory)]
         if self.namespace not in known:
-            names = ", ".join(map(namespace_label, known)) or "no namespace at all"
+            if not known:
+                raise NotFoundError(f"{self.memory} is empty: fill it with `scg remember FILE --memory {self.memory}`")
+            names = ", ".join(map(namespace_label, known))
             raise NotFoundError(f"{self.memory} has no namespace {namespace_label(self.namespace)}; it has: {names}")
 
 

@@ -48,7 +48,8 @@ def entry_heading(entry: MemoryEntry) -> str:
         parts.append(entry.speaker)
     if entry.session is not None:
         parts.append(f"(session {entry.session})")
-    return "  ".join(parts)
+    # Line breaks in a name must not look like lines of ours.
+    return "  ".join(" ".join(part.split()) for part in parts)
 
 
 def recall_text(recall: Recall, *, with_concepts: bool) -> str:

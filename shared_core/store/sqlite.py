@@ -58,7 +58,7 @@ def open_engine(path: Path | None, *, create: bool) -> Engine:
     with translated(str(path)):
         is_new = _inspect(path)
         if is_new and not create:
-            raise NotFoundError(f"there is no memory at {path}: check the path, or open it with create=True")
+            raise NotFoundError(f"there is no memory at {path}: check the path; remembering something makes one")
         if is_new:
             _connect(f"{path.as_uri()}?mode=rwc").close()
     # mode=rw: if the file is deleted under an open store, later connections fail instead of starting it anew.

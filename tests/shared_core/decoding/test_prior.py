@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared_core.decoding import build_prior, gather_scores
@@ -46,6 +46,7 @@ def naive_steps(keys, scores, score):
 
 
 @pytest.mark.parametrize("score", ["base", "schema"])
+@settings(max_examples=50)
 @given(keys=KEYS, seed=SEED)
 def test_sums_equal_those_of_single_keys(score, keys, seed):
     trie = build_trie(keys)
@@ -63,6 +64,7 @@ def test_sums_equal_those_of_single_keys(score, keys, seed):
     np.testing.assert_array_equal(before[1], end)
 
 
+@settings(max_examples=50)
 @given(KEYS, SEED)
 def test_schema_probabilities_of_all_keys_sum_to_one(keys, seed):
     trie = build_trie(keys)
@@ -70,6 +72,7 @@ def test_schema_probabilities_of_all_keys_sum_to_one(keys, seed):
     assert np.exp(prior.total.astype(np.float64)).sum() == pytest.approx(1.0, abs=1e-4)
 
 
+@settings(max_examples=50)
 @given(KEYS, SEED)
 def test_a_forced_token_costs_nothing_in_the_schema(keys, seed):
     trie = build_trie(keys)
@@ -80,6 +83,7 @@ def test_a_forced_token_costs_nothing_in_the_schema(keys, seed):
             assert prior.prefix[node] == pytest.approx(prior.prefix[above], abs=1e-5)
 
 
+@settings(max_examples=50)
 @given(KEYS, SEED)
 def test_best_and_worst_of_the_keys_below_each_node(keys, seed):
     trie = build_trie(keys)
@@ -92,6 +96,7 @@ def test_best_and_worst_of_the_keys_below_each_node(keys, seed):
         assert worst[node] == min(under)
 
 
+@settings(max_examples=50)
 @given(KEYS, SEED)
 def test_scores_of_keys_are_laid_out_over_the_trie(keys, seed):
     trie = build_trie(keys)

@@ -132,7 +132,7 @@ def test_each_piece_of_a_long_entry_is_assimilated(voice):
     assert {link.key for link in links} == best
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=24, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     accommodation=st.sampled_from(["phrases", "spans", "generate"]),
     gate=st.sampled_from(["always", "perplexity", "unknown"]),
@@ -216,12 +216,20 @@ def test_spans_are_the_models_choice_of_the_entrys_own_words(sensible):
     assert "puppy" in {link.key for link in links}
 
 
-def test_generated_concepts_are_the_models_own_words(sensible):
+def test_generated_concepts_are_the_models_own_words(sensible, monkeypatch):
     entry = ENTRIES[0]
+    (line,) = sensible.decoder.generate(read_in_pieces(entry), max_tokens=12)
+    asked = []
+
+    def generate(texts, *, max_tokens):
+        asked.append((list(texts), max_tokens))
+        return [line]
+
+    monkeypatch.setattr(sensible.decoder, "generate", generate)
     free = SCGConfig(accommodation="generate", grounded=False, assimilate=0, new_concepts=2)
     words = vocabulary(sensible, [], free)
     (links,) = Distiller(sensible, free).evolve([entry], words)
-    (line,) = sensible.decoder.generate(read_in_pieces(entry), max_tokens=12)
+    assert asked == [(read_in_pieces(entry), 12)]
     listed = list(dict.fromkeys(filter(None, map(normalise_key, line.split(",")))))
     assert [link.key for link in links] == listed[:2]
     (grounded,) = Distiller(sensible, free.replace(grounded=True)).evolve([entry], words)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared_core.graph import Incidence, inverse_document_frequency
@@ -26,6 +26,7 @@ def naive(frequency, count):
     return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
+@settings(max_examples=50)
 @given(ENTRIES)
 def test_it_follows_the_formula(entries):
     idf = inverse_document_frequency(by_concept(entries), len(entries))
@@ -34,6 +35,7 @@ def test_it_follows_the_formula(entries):
         assert idf[concept] == pytest.approx(naive(frequency, len(entries)))
 
 
+@settings(max_examples=50)
 @given(ENTRIES, st.lists(st.integers(0, 3), min_size=CONCEPTS, max_size=CONCEPTS))
 def test_a_family_counts_entries_with_any_of_it(entries, families):
     idf = inverse_document_frequency(by_concept(entries), len(entries), np.array(families))
@@ -43,6 +45,7 @@ def test_a_family_counts_entries_with_any_of_it(entries, families):
         assert idf[concept] == pytest.approx(naive(frequency, len(entries)))
 
 
+@settings(max_examples=50)
 @given(ENTRIES)
 def test_rarer_concepts_tell_more_and_every_concept_tells_something(entries):
     incidence = by_concept(entries)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared_core.graph import Incidence
@@ -19,6 +19,7 @@ def make(links, row_count=ROWS):
     return Incidence.from_links(rows, members, weights, row_count)
 
 
+@settings(max_examples=50)
 @given(LINKS)
 def test_a_row_holds_its_links_in_the_order_given(links):
     incidence = make(links)
@@ -29,6 +30,7 @@ def test_a_row_holds_its_links_in_the_order_given(links):
         assert list(zip(members.tolist(), weights.tolist(), strict=True)) == expected
 
 
+@settings(max_examples=50)
 @given(LINKS, st.lists(st.integers(0, ROWS - 1), max_size=8))
 def test_several_rows_are_their_rows_one_after_another(links, rows):
     incidence = make(links)

@@ -109,7 +109,7 @@ def test_a_memory_without_a_file_is_gone_when_closed():
 
 
 def test_a_missing_memory_is_made_only_when_asked(path):
-    with pytest.raises(NotFoundError, match="create=True"):
+    with pytest.raises(NotFoundError, match="remembering something makes one"):
         Store.open(path, create=False)
     assert not path.exists()
     Store.open(path).close()
