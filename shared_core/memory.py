@@ -116,15 +116,18 @@ class _Engine:
         self._queue: DecodeQueue | None = None
 
     def voice(self) -> KeyVoice:
-        if os.getpid() != self._process:
-            # A forked process has neither the threads nor the locks of the model: it would wait for ever.
-            raise ModelError("this memory was opened in another process: open it again after the fork")
+        self.check_process()
         with self._lock:
             if self._voice is None:
                 from shared_core.models import load_model  # loads torch, which only the model needs
 
                 self._voice = KeyVoice(ConceptDecoder(load_model(self._source)))
             return self._voice
+
+    def check_process(self) -> None:
+        """Refuse to go on in a forked process, which has neither threads nor locks and would wait for ever."""
+        if os.getpid() != self._process:
+            raise ModelError("this memory was opened in another process: open it again after the fork")
 
     def queue(self) -> DecodeQueue:
         voice = self.voice()
@@ -588,8 +591,8 @@ class SchemaMemory:
         """:meth:`clear`, without blocking the event loop."""
         return await self._run(self._writer, self.clear)
 
-    @staticmethod
-    async def _run(pool: ThreadPoolExecutor, call: Callable[[], _T]) -> _T:
+    async def _run(self, pool: ThreadPoolExecutor, call: Callable[[], _T]) -> _T:
+        self._engine.check_process()
         try:
             future = asyncio.get_running_loop().run_in_executor(pool, call)
         except RuntimeError as error:

@@ -1,6 +1,8 @@
 """Odd texts, broken files and bad disks: each works, or is refused clearly and changes nothing."""
 
+import asyncio
 import json
+import os
 import random
 import sqlite3
 
@@ -10,6 +12,7 @@ from sqlalchemy import Engine, event
 from shared_core import MemoryEntry, SCGConfig, SchemaMemory
 from shared_core.errors import (
     InvalidInputError,
+    ModelError,
     NotAMemoryError,
     NotFoundError,
     StoreError,
@@ -269,3 +272,24 @@ def test_damage_gives_an_error_of_ours_or_a_sound_recall(open_memory, tmp_path, 
         for file in tmp_path.glob("memory.db-*"):
             file.unlink()
     assert errors > 5
+
+
+@pytest.mark.parametrize("twin", ["recall", "arecall"])
+def test_a_forked_process_is_told_to_open_the_memory_again(embedded, tmp_path, twin):
+    """Threads and locks of a model do not survive a fork: the child would wait for ever."""
+    with SchemaMemory.open(tmp_path / "m.db", model=embedded) as memory:
+        memory.remember("the cat sleeps on the warm stove", use_model=False)
+        memory.recall("cat")
+        asyncio.run(memory.arecall("cat"))
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                found = getattr(memory, twin)("cat")
+                if twin == "arecall":
+                    asyncio.run(found)
+            except ModelError as error:
+                code = 0 if "open it again" in str(error) else 1
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
