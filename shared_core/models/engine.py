@@ -20,6 +20,7 @@ from shared_core.models.token_tree import Forward, KeyValues, Mode, Transformers
 
 _ROOT_PROMPTS_KEPT = 8
 _MOST_THREADS = 8
+_SET_BY_SAVING = ("architectures", "dtype", "torch_dtype", "transformers_version")
 _WEIGHTS_SAMPLED = 64
 
 
@@ -183,11 +184,11 @@ def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
 
 def _fingerprint(model: Any, tokenizer: Any) -> str:
     """A digest of configuration, precision, weights, and the vocabulary (32 hex digits)."""
-    # Without where the model lies and what wrote it down: a copy elsewhere is the same model.
+    # Without where the model lies and what saving writes down: a copy elsewhere is the same model.
     settings = {
         name: value
         for name, value in model.config.to_dict().items()
-        if not name.endswith("name_or_path") and name != "transformers_version"
+        if not name.endswith("name_or_path") and name not in _SET_BY_SAVING
     }
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     for name, weight in model.named_parameters():

@@ -3,13 +3,16 @@
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
 
+from shared_core import SchemaMemory
 from shared_core.store import Store, export_namespace
 
 ROOT = Path(__file__).parents[3]
@@ -35,11 +38,18 @@ def conversation(folder, turns):
     return path
 
 
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory, small_model, turns):
+    path = tmp_path_factory.mktemp("made") / "memory.db"
+    with SchemaMemory.open(path, model=small_model) as memory:
+        memory.remember(turns)
+    return path
+
+
 @pytest.fixture
-def remembered(scg, conversation):
-    result = scg("remember", conversation, "--json")
-    assert result.code == 0
-    return json.loads(result.out)
+def remembered(made_once, conversation, folder):
+    """The conversation in its file and in the default memory."""
+    shutil.copy(made_once, folder / "scg-memory.db")
 
 
 def assert_refused(result, *told):
@@ -55,7 +65,8 @@ def content(folder):
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-def test_from_remembering_to_forgetting(scg, remembered, folder, turns):
+def test_from_remembering_to_forgetting(scg, conversation, folder, turns):
+    remembered = json.loads(scg("remember", conversation, "--json").out)
     assert (remembered["added"], remembered["ids"]) == (len(turns), [turn.id for turn in turns])
     stats = json.loads(scg("stats", "--json").out)
     assert (stats["entries"], stats["waiting"], stats["sessions"], stats["speakers"]) == (24, 0, 3, 2)
@@ -184,7 +195,7 @@ def test_a_conversation_of_several_is_remembered(scg, folder):
 
 
 def test_killed_at_any_moment_and_run_again_it_ends_as_if_never_killed(conversation, folder, small_model):
-    small_model._model.save_pretrained(folder / "model")
+    deepcopy(small_model._model).save_pretrained(folder / "model")  # saving changes a model's settings
     small_model._tokenizer.save_pretrained(folder / "model")
     run = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("killed_remember.py")), conversation, folder, folder / "model"],
