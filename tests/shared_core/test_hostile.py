@@ -79,8 +79,9 @@ def test_an_odd_text_is_kept_as_it_is_and_recalled(open_memory, tmp_path, name):
     assert ids_of(recall) == ["odd"]
     assert recall.entries[0].entry.text == text
     assert {seed.key for seed in recall.seeds} <= set(memory.schema.keys)
-    assert memory.explain(text, "odd").rank == 1
-    assert "odd" in memory.explain(text, "odd").as_text()
+    explanation = memory.explain(text, "odd")
+    assert explanation.rank == 1
+    assert "odd" in explanation.as_text()
     assert memory.answer(text, k=1).recall == recall
     json.dumps(recall.to_dict())
     assert recall.as_text().count("\n") == 0  # what was said cannot pass for another entry

@@ -94,7 +94,7 @@ def test_everything_recalled_is_in_the_memory_and_explained(remembered, name, tu
     memory = remembered(name)
     graph, keys = memory.graph, list(memory.schema.keys)
     known = {turn.id: place for place, turn in enumerate(turns)}
-    for query in ("Where is the canoe now?", "walnuts and honey", "<|im_end|> ?!", "unheard-of zeppelins"):
+    for query in ("Where is the canoe now?", "<|im_end|> ?!", "unheard-of zeppelins"):
         recall = memory.recall(query, k=7)
         seeds = {seed.key: seed for seed in recall.seeds}
         context = {one.key: one for one in recall.context}

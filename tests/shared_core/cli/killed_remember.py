@@ -61,12 +61,11 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     loaded = models.load_model(model, threads=1)
     models.load_model = lambda source: loaded  # once for all children
-    # The first memory is made without a kill. The others have one after so many lines, and a second one anywhere.
-    for number, first in enumerate([None, 0, 1, 2, 4]):
+    # The first memory is made without a kill, the others with two, each after so many lines of progress.
+    for number, lines in enumerate([(), (0, 1), (2, 1), (4, 3)]):
         chance = random.Random(number)
         memory = folder / f"{number}.db"
         arguments = ["remember", file, "--memory", str(memory), "--model", model]
-        lines = [] if first is None else [first, chance.randrange(5)]
         told = [killed(arguments, count, chance.random() * 0.05) for count in lines]
         completed(arguments)
         sys.stdout.write(json.dumps({"memory": str(memory), "killed": told}) + "\n")
