@@ -2,12 +2,15 @@
 
 One round, for all searches of a token tree together:
 
-1. each search takes its most promising open prefixes, up to its width;
-2. their tokens go through the model in one forward pass, together with the tokens that are forced after them;
+1. each search takes its most promising open prefixes, and with them their likely continuations;
+2. the tokens of all go through the model in one forward pass;
 3. what may follow each is scored: a terminator completes a key, a token opens a longer prefix;
 4. a search is over when no open prefix promises more than the keys it already has.
 
-A completed key never competes with open prefixes for a place in the beam, so short keys are not lost.
+A completed key never competes with open prefixes for a place in the beam, so short keys are not lost. What a prefix
+promises is known from its own log-probability and, for what follows, from the neutral log-probabilities of the keys
+(look-ahead); these also say which continuations the model may as well read in the same pass, so that most keys take
+one or two passes, whatever their length.
 """
 
 from __future__ import annotations
@@ -20,22 +23,21 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from shared_core.decoding.pool import Batch, Floats, Ints, Pool, forced_chains, largest, likely_continuations
 from shared_core.decoding.prior import FloatArray, Prior, Score, below
 from shared_core.errors import InvalidInputError
 from shared_core.models import TokenTree
 from shared_core.schema import NO_KEY, ROOT, Trie
 
-Ints: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
-
 Method: TypeAlias = Literal["beam", "exact", "sample"]
 """``beam``: bounded work. ``exact``: the true best keys. ``sample``: keys drawn from ``P_S`` without replacement."""
 
-# Forced tokens that may join one prefix in a forward pass.
-_CHAIN = 8
-# Open prefixes kept, as a multiple of the width. Measured: 1 loses a tenth of the best keys, more than 4 finds none.
+# Rows of a round: a multiple of the width, and at least so many, since fewer take a processor hardly less time.
+_ROUND_WIDTHS, _ROUND_LEAST = 2, 24
+# Open prefixes kept, as a multiple of the rows of a round.
 _RETAINED = 4
-# How far, in log-probability, an open prefix may promise less than the keys in hand. Promises err by about this.
+# Log-probability by which a prefix may promise less than the keys in hand and still take a free row of a round.
+# Promises err by about this; a round of its own is for prefixes that promise more than the keys in hand.
 _MARGIN = 1.0
 # Prefixes an exact search expands in one forward pass.
 _EXACT_BATCH = 128
@@ -123,7 +125,7 @@ def search(tree: TokenTree, requests: Sequence[SearchRequest]) -> list[list[Deco
         offsets = np.cumsum([0, *(len(batch.token) for batch in batches)])
         parents = np.concatenate(
             [
-                np.where(batch.parent < 0, batch.parent - offset, batch.parent)
+                np.where(batch.parents < 0, batch.parents - offset, batch.parents)
                 for batch, offset in zip(batches, offsets[:-1], strict=True)
             ]
         )
@@ -131,56 +133,6 @@ def search(tree: TokenTree, requests: Sequence[SearchRequest]) -> list[list[Deco
         for one, batch, start, stop in zip(active, batches, offsets[:-1], offsets[1:], strict=True):
             one.expand(tree, batch, nodes[start:stop].astype(np.int64))
     return [one.result() for one in searches]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pool:
-    """Open prefixes, each waiting to be run through the model.
-
-    Attributes:
-        prefix: Trie node, shape (n,).
-        parent: Node of the token tree that the prefix's last token comes after, shape (n,).
-        logprob: Cumulative log-probability, shape (n,).
-        perturbed: Cumulative log-probability with Gumbel noise, shape (n,); only when sampling.
-        promise: Orders the pool, shape (n,).
-        bound: No key below is taken to score more than this, shape (n,).
-    """
-
-    prefix: Ints
-    parent: Ints
-    logprob: Floats
-    perturbed: Floats
-    promise: Floats
-    bound: Floats
-
-    def __getitem__(self, chosen: NDArray[np.bool_] | Ints | slice) -> _Pool:
-        return _Pool(*(getattr(self, name)[chosen] for name in self.__slots__))
-
-    def __add__(self, other: _Pool) -> _Pool:
-        pairs = ((getattr(self, name), getattr(other, name)) for name in self.__slots__)
-        return _Pool(*(np.concatenate(pair) for pair in pairs))
-
-    def __len__(self) -> int:
-        return len(self.prefix)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Batch:
-    """Prefixes to run through the model: those taken off the pool, then their forced continuations.
-
-    Attributes:
-        taken: The prefixes taken off the pool.
-        prefix: Trie node of each row, shape (rows,); the first rows are ``taken``.
-        token: Token into each row, shape (rows,).
-        parent: Token-tree node above each row, or ``-1 - i`` for row ``i`` of this batch, shape (rows,).
-        levels: Where each level of the forced chains starts, and the number of rows.
-    """
-
-    taken: _Pool
-    prefix: Ints
-    token: Ints
-    parent: Ints
-    levels: tuple[int, ...]
 
 
 class _Search:
@@ -191,10 +143,17 @@ class _Search:
             raise InvalidInputError("calibration needs the neutral log-probabilities of the keys")
         self._request = request
         self._trie = request.trie
-        self._options = request.options
-        self._random = np.random.default_rng(request.options.seed)
+        self._options = options = request.options
+        self._random = np.random.default_rng(options.seed)
+        self._looks_ahead = request.prior is not None and options.lookahead and options.method != "sample"
+        # Without look-ahead a batch holds prefixes of the pool and what is forced after them: the beam of Eq. 11.
+        self._rows = options.width
+        if options.method == "exact":
+            self._rows = _EXACT_BATCH
+        elif self._looks_ahead:
+            self._rows = max(_ROUND_LEAST, _ROUND_WIDTHS * options.width)
         self._worst: FloatArray | None = None
-        if request.prior is not None and (request.options.method == "exact" or not request.options.lookahead):
+        if request.prior is not None and (options.method == "exact" or not options.lookahead):
             self._worst = below(request.trie, request.prior.total, np.minimum)
         self._excluded: NDArray[np.bool_] | None = None
         if request.excluded is not None:
@@ -205,100 +164,107 @@ class _Search:
         self._logprobs = np.zeros(0)
         self._scores = np.zeros(0)
         zero = np.zeros(1)
-        self._pool = _Pool(np.array([ROOT]), np.array([request.node]), zero, zero, zero, zero)
+        root = np.array([ROOT])
+        self._pool = Pool(root, root, np.array([request.node]), zero, zero, zero, zero)
 
     def begin(self, tree: TokenTree) -> None:
         """Score what may follow the prompt itself; that takes no forward pass."""
-        if self._trie.key_count == 0:
-            self._pool = self._pool[:0]
-            return
         root = self._pool
-        batch = _Batch(root, root.prefix, root.prefix, root.parent, (0, 1))
         self._pool = root[:0]
-        self.expand(tree, batch, root.parent)
+        if self._trie.key_count:
+            none = np.full(1, -1)
+            self.expand(tree, Batch(root, root.prefix, root.token, none, none, (0, 1)), root.parent)
 
     def unfinished(self) -> bool:
         """Whether an open prefix is left that could still matter."""
-        return len(self._pool) > 0
+        return len(self._pool) > 0 and bool(self._pool.bound.max() >= self._threshold())
 
-    def take(self) -> _Batch:
-        """Take the most promising prefixes off the pool, and add the tokens forced after them."""
-        limit = _EXACT_BATCH if self._options.method == "exact" else self._options.width
-        chosen = _largest(self._pool.promise, limit)
+    def take(self) -> Batch:
+        """Take the most promising prefixes off the pool, and add tokens after them that are worth reading with them."""
+        options = self._options
+        chosen = largest(self._pool.promise, self._rows)
         taken = self._pool[chosen]
+        if options.method == "beam" and self._looks_ahead:
+            batch = likely_continuations(self._trie, taken, self._ahead, self._rows, self._threshold() - _MARGIN)
+        else:
+            batch = forced_chains(self._trie, taken)
         rest = np.ones(len(self._pool), dtype=bool)
-        rest[chosen] = False
+        rest[chosen[: len(batch.taken)]] = False
         self._pool = self._pool[rest]
+        return batch
 
-        prefixes, parents, levels = [taken.prefix], [taken.parent], [0, len(taken)]
-        rows = np.arange(len(taken))
-        for _ in range(_CHAIN):
-            above = prefixes[-1]
-            forced = self._trie.first[above + 1] - self._trie.first[above] == 1
-            if not forced.any():
-                break
-            prefixes.append(self._trie.first[above[forced]].astype(np.int64))
-            parents.append(-1 - rows[forced])
-            rows = np.arange(levels[-1], levels[-1] + len(prefixes[-1]))
-            levels.append(levels[-1] + len(rows))
-        prefix = np.concatenate(prefixes)
-        token = self._trie.token[prefix].astype(np.int64)
-        return _Batch(taken, prefix, token, np.concatenate(parents), tuple(levels))
-
-    def expand(self, tree: TokenTree, batch: _Batch, nodes: Ints) -> None:
+    def expand(self, tree: TokenTree, batch: Batch, nodes: Ints) -> None:
         """Score what may follow each row of a batch that went through the model as ``nodes``."""
-        trie, options = self._trie, self._options
-        row, child, ends, start = self._continuations(batch)
-        token = np.where(ends, self._request.terminator, trie.token[child])
+        options = self._options
+        start, row, child, token, ends = self._continuations(batch)
         step = tree.logprobs(nodes[row], token).astype(np.float64)
         if options.score == "schema" or options.method == "sample":
             step -= _logsumexp(step, start)[row]
 
         logprob, perturbed = np.empty(len(row)), np.empty(len(row))
-        continued = np.zeros(len(batch.prefix), dtype=bool)
-        above_logprob, above_perturbed = batch.taken.logprob, batch.taken.perturbed
+        above = np.concatenate([batch.taken.logprob, np.empty(len(batch.prefix) - len(batch.taken))])
+        noisy = np.concatenate([batch.taken.perturbed, np.empty(len(batch.prefix) - len(batch.taken))])
+        inside = np.full(len(batch.prefix), -1)  # where each row stands among the continuations of the row above
         for low, high in itertools.pairwise(batch.levels):
-            if low:  # forced rows: each continues the first (and only) child of a row above
-                above = -1 - batch.parent[low:high]
-                continued[above] = True
-                above_logprob, above_perturbed = logprob[start[above]], perturbed[start[above]]
+            if low:
+                inside[low:high] = start[batch.above[low:high]] + batch.place[low:high]
+                above[low:high] = logprob[inside[low:high]]
+                noisy[low:high] = perturbed[inside[low:high]]
             level = slice(start[low], start[high])
-            logprob[level] = above_logprob[row[level] - low] + step[level]
+            logprob[level] = above[row[level]] + step[level]
             if options.method == "sample":
-                perturbed[level] = self._perturb(
-                    logprob[level], above_perturbed[row[level] - low], start[low : high + 1] - start[low]
-                )
-        self._complete(trie.key[batch.prefix[row[ends]]].astype(np.int64), logprob[ends], perturbed[ends])
-        opened = ~ends & ~continued[row]
+                perturbed[level] = self._perturb(logprob[level], noisy[row[level]], start[low : high + 1] - start[low])
+        self._complete(self._trie.keys_at(batch.prefix[row[ends]]), logprob[ends], perturbed[ends])
+        opened = ~ends
+        opened[inside[len(batch.taken) :]] = False
         if self._excluded is not None:  # a leaf leads to its own key only
-            leaf = trie.first[child] == trie.first[child + 1]
-            opened &= ~(leaf & self._excluded[trie.key[child]])
-        self._pool += self._judge(child[opened], nodes[row[opened]], logprob[opened], perturbed[opened])
-        self._prune()
+            opened &= ~(self._excluded[self._trie.keys_at(child)] & self._trie.leaves(child))
+        self._open(
+            Pool(
+                child[opened],
+                token[opened],
+                nodes[row[opened]],
+                logprob[opened],
+                perturbed[opened],
+                *self._judge(child[opened], logprob[opened], perturbed[opened]),
+            )
+        )
 
-    def _continuations(self, batch: _Batch) -> tuple[Ints, Ints, NDArray[np.bool_], Ints]:
-        """What may follow each row: its row, its trie node, whether it is the terminator; and where rows start."""
-        first = self._trie.first[batch.prefix].astype(np.int64)
-        children = self._trie.first[batch.prefix + 1] - first
-        counts = children + (self._trie.key[batch.prefix] != NO_KEY)
+    def _continuations(self, batch: Batch) -> tuple[Ints, Ints, Ints, Ints, NDArray[np.bool_]]:
+        """What may follow each row, its children first, then the terminator if a key ends there.
+
+        Returns:
+            Where each row's continuations start; and of each continuation its row, its trie node (the root for a
+            terminator), its token, and whether it is the terminator.
+        """
+        first, child, token = self._trie.children(batch.prefix)
+        children = np.diff(first)
+        counts = children + (self._trie.keys_at(batch.prefix) != NO_KEY)
         start = np.concatenate([[0], np.cumsum(counts)])
         row = np.repeat(np.arange(len(counts)), counts)
-        within = np.arange(len(row)) - start[row]
-        ends = within == children[row]
-        return row, np.where(ends, ROOT, first[row] + within), ends, start
+        ends = np.arange(len(row)) - start[row] == children[row]
+        nodes, tokens = np.full(len(row), ROOT), np.full(len(row), self._request.terminator)
+        nodes[~ends], tokens[~ends] = child, token
+        return start, row, nodes, tokens, ends
 
-    def _judge(self, prefix: Ints, parent: Ints, logprob: Floats, perturbed: Floats) -> _Pool:
+    def _judge(self, prefix: Ints, logprob: Floats, perturbed: Floats) -> tuple[Floats, Floats]:
+        """What open prefixes promise, and what bounds them."""
         options, prior = self._options, self._request.prior
         if options.method == "sample":
-            return _Pool(prefix, parent, logprob, perturbed, perturbed, perturbed)
+            return perturbed, perturbed
         promise = logprob
-        if options.lookahead and prior is not None:
+        if self._looks_ahead and prior is not None:
             # Neutral scores stand in for what is not decoded yet, the query's own for what is.
-            promise = logprob - prior.prefix[prefix] + (1 - options.calibration) * prior.best[prefix]
-        bound = promise
-        if options.method == "exact" or not options.lookahead:
-            bound = logprob if self._worst is None else logprob - options.calibration * self._worst[prefix]
-        return _Pool(prefix, parent, logprob, perturbed, promise, bound)
+            promise = logprob - prior.prefix[prefix] + self._ahead(prefix)
+        if options.method == "exact" or not self._looks_ahead:
+            return promise, logprob if self._worst is None else logprob - options.calibration * self._worst[prefix]
+        return promise, promise
+
+    def _ahead(self, prefix: Ints) -> Floats:
+        """Neutral score of the best key below each prefix."""
+        assert self._request.prior is not None
+        ahead: Floats = (1 - self._options.calibration) * self._request.prior.best[prefix].astype(np.float64)
+        return ahead
 
     def _complete(self, keys: Ints, logprobs: Floats, perturbed: Floats) -> None:
         options, prior = self._options, self._request.prior
@@ -314,16 +280,18 @@ class _Search:
         self._logprobs = np.concatenate([self._logprobs, logprobs])
         self._scores = np.concatenate([self._scores, scores])
 
-    def _prune(self) -> None:
-        """Close the prefixes that cannot, or promise not to, reach the best ``width`` keys."""
+    def _threshold(self) -> float:
+        """What a key must score to be among the best ``width`` so far."""
         width = self._options.width
-        if len(self._scores) >= width:
-            threshold = np.partition(self._scores, -width)[-width]
-            self._pool = self._pool[
-                self._pool.bound >= threshold - (_MARGIN if self._options.method == "beam" else 0.0)
-            ]
-        if self._options.method == "beam" and len(self._pool) > _RETAINED * width:
-            self._pool = self._pool[_largest(self._pool.promise, _RETAINED * width)]
+        return float(np.partition(self._scores, -width)[-width]) if len(self._scores) >= width else -np.inf
+
+    def _open(self, opened: Pool) -> None:
+        """Add open prefixes, and close those that cannot, or promise not to, reach the best ``width`` keys."""
+        beam = self._options.method == "beam"
+        least = self._threshold() - (_MARGIN if beam else 0.0)
+        self._pool = self._pool[self._pool.bound >= least] + opened[opened.bound >= least]
+        if beam and len(self._pool) > _RETAINED * self._rows:
+            self._pool = self._pool[largest(self._pool.promise, _RETAINED * self._rows)]
 
     def _perturb(self, logprob: Floats, above: Floats, start: Ints) -> Floats:
         """Gumbel noise for the continuations of each row, given the row's own perturbed log-probability.
@@ -342,15 +310,6 @@ class _Search:
         """The best keys so far, best first."""
         order = np.lexsort((self._keys, -self._scores))[: self._options.width]
         return [DecodedKey(int(self._keys[at]), float(self._logprobs[at]), float(self._scores[at])) for at in order]
-
-
-def _largest(values: Floats, count: int) -> Ints:
-    """Indices of the ``count`` largest values, largest first."""
-    chosen = np.arange(len(values))
-    if len(values) > count:
-        chosen = np.argpartition(-values, count - 1)[:count]
-    ordered: Ints = chosen[np.argsort(-values[chosen], kind="stable")]
-    return ordered
 
 
 def _logsumexp(values: Floats, start: Ints) -> Floats:

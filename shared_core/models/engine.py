@@ -14,6 +14,7 @@ import torch
 from numpy.typing import ArrayLike
 
 from shared_core.errors import ModelError
+from shared_core.models.packed import pack_linear_layers
 from shared_core.models.port import PROMPT, FloatArray, IntArray
 from shared_core.models.probe import choose_mode
 from shared_core.models.token_tree import Forward, KeyValues, Mode, TransformersTree, run_chain, start_tree
@@ -38,12 +39,22 @@ class TransformersModel:
             busy processes. The setting of the rest of the process is restored after each pass.
         mode: How trees are run; ``None`` takes the fastest mode that agrees with plain forward passes over a
             short text.
+        packed: Lay the weights of linear layers out for the processor where that is possible. The given model is
+            changed by it, and serves inference only from then on.
 
     Raises:
         ModelError: if no mode agrees with a plain forward pass of the model.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, threads: int | None = None, mode: Mode | None = None) -> None:
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        threads: int | None = None,
+        mode: Mode | None = None,
+        packed: bool = False,
+    ) -> None:
         if threads is not None and threads < 1:
             raise ModelError(f"threads must be at least 1, not {threads}")
         self._model = model.eval()
@@ -56,6 +67,8 @@ class TransformersModel:
         self.ends = _end_tokens(model, tokenizer)
         self.window = _window(model.config.get_text_config(decoder=True))
         self.fingerprint = _fingerprint(model, tokenizer)
+        if packed:
+            pack_linear_layers(model)
         with self._turn():
             self.mode: Mode = mode or choose_mode(model, self.start)
 

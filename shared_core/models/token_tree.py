@@ -193,25 +193,41 @@ class AttentionTree(TransformersTree):
     def _read(self, chains: Sequence[Sequence[int]], parent: int) -> list[int]:
         tokens = np.fromiter((token for chain in chains for token in chain), dtype=np.int64)
         lengths = np.fromiter(map(len, chains), dtype=np.int64, count=len(chains))
-        parents = np.arange(len(tokens)) + self._count - 1
-        parents[np.cumsum(lengths) - lengths] = parent
         last = np.cumsum(lengths) - 1
-        ends = [int(node) for node in last + self._count]
+        first = self._count
+        self._reserve(first + len(tokens))
+        for start, stop in zip((last - lengths + 1 + first).tolist(), (last + 1 + first).tolist(), strict=True):
+            chain = slice(start, stop)
+            self._sees[chain] = self._sees[parent]
+            self._sees[chain, chain] = np.tri(stop - start, dtype=bool)
+            self._position[chain] = self._position[parent] + np.arange(1, stop - start + 1)
         for start in range(0, len(tokens), _PIECE):
-            piece = slice(start, start + _PIECE)
-            inside = (last >= start) & (last < start + _PIECE)
-            logits = self._append(tokens[piece], parents[piece], last[inside] - start)
-            for row, chain in enumerate(np.flatnonzero(inside)):
-                self._logits.keep(ends[chain], logits[row])
-        return ends
+            inside = np.flatnonzero((last >= start) & (last < start + _PIECE))
+            logits = self._run(tokens[start : start + _PIECE], last[inside] - start)
+            for row, chain_number in enumerate(inside.tolist()):
+                self._logits.keep(first + int(last[chain_number]), logits[row])
+        return [int(node) for node in last + first]
 
     def _append(self, tokens: NDArray[np.int64], parents: NDArray[np.int64], keep: NDArray[np.int64]) -> torch.Tensor:
+        first = self._count
+        self._reserve(first + len(tokens))
+        placed = np.zeros(first + len(tokens), dtype=bool)
+        placed[:first] = True
+        waiting = np.arange(first, first + len(tokens))
+        while len(waiting):  # level by level: a node is placed after the one it hangs from
+            ready = placed[parents[waiting - first]]
+            level = waiting[ready]
+            above = parents[level - first]
+            self._sees[level] = self._sees[above]
+            self._sees[level, level] = True
+            self._position[level] = self._position[above] + 1
+            placed[level] = True
+            waiting = waiting[~ready]
+        return self._run(tokens, keep)
+
+    def _run(self, tokens: NDArray[np.int64], keep: NDArray[np.int64]) -> torch.Tensor:
+        """Run the next nodes, which are in place already, through the model; logits as :meth:`_append`."""
         first, count = self._count, self._count + len(tokens)
-        self._reserve(count)
-        for node, parent in enumerate(parents.tolist(), start=first):
-            self._sees[node, : parent + 1] = self._sees[parent, : parent + 1]
-            self._sees[node, node] = True
-            self._position[node] = self._position[parent] + 1
         self._count = count
         device = self._forward.device
         logits = self._forward(

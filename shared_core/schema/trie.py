@@ -66,6 +66,28 @@ class Trie:
         """Tokens that may follow the prefix at ``node``, ascending, shape (children,)."""
         return self.token[self.first[node] : self.first[node + 1]]
 
+    def children(self, nodes: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The children of several nodes, one block after the other.
+
+        Returns:
+            Where each node's block starts, shape (nodes + 1,); the children; and the tokens into them.
+        """
+        first = self.first[nodes].astype(np.int64)
+        counts = self.first[nodes + 1] - first
+        start = np.concatenate([[0], np.cumsum(counts)])
+        child = np.arange(start[-1]) + np.repeat(first - start[:-1], counts)
+        return start, child, self.token[child].astype(np.int64)
+
+    def keys_at(self, nodes: NDArray[np.integer]) -> NDArray[np.int64]:
+        """The key that ends at each node, shape (nodes,); ``NO_KEY`` where none does."""
+        keys: NDArray[np.int64] = self.key[nodes].astype(np.int64)
+        return keys
+
+    def leaves(self, nodes: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Whether each node has no children, shape (nodes,)."""
+        leaves: NDArray[np.bool_] = self.first[nodes] == self.first[nodes + 1]
+        return leaves
+
     def child(self, node: int, token: int) -> int | None:
         """The node reached from ``node`` by ``token``, or ``None`` when that leaves the schema."""
         low, high = int(self.first[node]), int(self.first[node + 1])

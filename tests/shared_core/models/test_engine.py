@@ -115,9 +115,9 @@ def test_the_generation_config_is_ignored(tiny):
     engine = TransformersModel(model, source._tokenizer, threads=1)
     expected, got = source.tree([5, 7, 9]), engine.tree([5, 7, 9])
     tokens = np.arange(49152)
-    np.testing.assert_array_equal(
-        got.logprobs(np.zeros(49152, dtype=int), tokens), expected.logprobs(np.zeros(49152, dtype=int), tokens)
-    )
+    everywhere = np.zeros(49152, dtype=int)
+    # The last digit of a matrix product may depend on where in memory its operands lie.
+    np.testing.assert_allclose(got.logprobs(everywhere, tokens), expected.logprobs(everywhere, tokens), atol=1e-4)
     assert got.likeliest([PROMPT]) == expected.likeliest([PROMPT])
     # Where a text ends is all that is read of it.
     assert engine.ends == source.ends | {2, 8}
