@@ -115,7 +115,8 @@ def likely_continuations(trie: Trie, taken: Pool, ahead: Callable[[Ints], Floats
     for _ in range(_DEPTH):
         start, child, token = trie.children(level)
         row = np.repeat(np.arange(len(level)), np.diff(start))
-        expected = gain[row] + ahead(child)
+        # Bounded by the row above, which rounding must not let a continuation overtake: it would lose its parent.
+        expected = np.minimum(gain[row] + ahead(child), promise[row])
         better = np.flatnonzero(expected >= least)
         so_far = np.concatenate(promises)
         if len(so_far) >= limit:
@@ -125,8 +126,8 @@ def likely_continuations(trie: Trie, taken: Pool, ahead: Callable[[Ints], Floats
         chosen = better[np.sort(largest(expected[better], limit))]
         row = row[chosen]
         rows.add(child[chosen], token[chosen], rows.last_level + row, chosen - start[row])
-        level, gain = child[chosen], gain[row]
-        promises.append(expected[chosen])
+        level, gain, promise = child[chosen], gain[row], expected[chosen]
+        promises.append(promise)
     return rows.batch(largest(np.concatenate(promises), limit))
 
 

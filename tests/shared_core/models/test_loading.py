@@ -71,13 +71,13 @@ def test_an_engine_is_taken_as_it_is(embedded):
 
 def test_the_embedded_model_is_a_gguf_file(embedded, monkeypatch):
     """The file itself gives the same model as no model at all; both come from one converted copy."""
-    loaded = []
+    loaded, load_folder = [], loading._load_folder
 
-    def load_folder(where, device, dtype):
+    def noted(where, device, dtype):
         loaded.append(where)
-        return embedded._model, embedded._tokenizer
+        return load_folder(where, device, dtype)
 
-    monkeypatch.setattr(loading, "_load_folder", load_folder)
+    monkeypatch.setattr(loading, "_load_folder", noted)
     file = loading._embedded_file()
     assert load_model(file).fingerprint == load_model().fingerprint == embedded.fingerprint
     assert loaded[0] == loaded[1]
