@@ -39,8 +39,9 @@ class TransformersModel:
             busy processes. The setting of the rest of the process is restored after each pass.
         mode: How trees are run; ``None`` takes the fastest mode that agrees with plain forward passes over a
             short text.
-        packed: Lay the weights of linear layers out for the processor where that is possible. The given model is
-            changed by it, and serves inference only from then on.
+        optimize: Lay the weights of linear layers out for the processor, and let attention keep to the branches of a
+            token tree, where that is possible. The results are the same but for rounding. The given model is changed
+            by it, and serves inference only from then on.
 
     Raises:
         ModelError: if no mode agrees with a plain forward pass of the model.
@@ -53,7 +54,7 @@ class TransformersModel:
         *,
         threads: int | None = None,
         mode: Mode | None = None,
-        packed: bool = False,
+        optimize: bool = False,
     ) -> None:
         if threads is not None and threads < 1:
             raise ModelError(f"threads must be at least 1, not {threads}")
@@ -67,10 +68,10 @@ class TransformersModel:
         self.ends = _end_tokens(model, tokenizer)
         self.window = _window(model.config.get_text_config(decoder=True))
         self.fingerprint = _fingerprint(model, tokenizer)
-        if packed:
+        if optimize:
             pack_linear_layers(model)
         with self._turn():
-            self.mode: Mode = mode or choose_mode(model, self.start)
+            self.mode: Mode = mode or choose_mode(model, self.start, branches=optimize)
 
     def encode(self, text: str) -> list[int]:
         """See :meth:`LanguageModel.encode`."""

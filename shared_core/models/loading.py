@@ -37,7 +37,7 @@ def load_model(
     device: str | None = None,
     dtype: str | None = None,
     threads: int | None = None,
-    packed: bool = True,
+    optimize: bool = True,
 ) -> LanguageModel:
     """Load a language model behind the port.
 
@@ -48,7 +48,7 @@ def load_model(
         dtype: A torch dtype by name, such as ``"bfloat16"``; ``None`` is float32 on the CPU and the model's
             own elsewhere.
         threads: See :class:`TransformersModel`.
-        packed: See :class:`TransformersModel`; an object that is passed in is never changed.
+        optimize: See :class:`TransformersModel`; an object that is passed in is never changed.
 
     Raises:
         ModelError: if it cannot be found, read or run; the message says what to do.
@@ -67,7 +67,7 @@ def load_model(
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     folder = _folder(source)
     model, tokenizer = _load_folder(folder, where, _dtype(dtype, where))
-    return TransformersModel(model, tokenizer, threads=threads, packed=packed)
+    return TransformersModel(model, tokenizer, threads=threads, optimize=optimize)
 
 
 def _is_model_and_tokenizer(pair: tuple[Any, ...]) -> bool:

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from shared_core.errors import ModelError
+from shared_core.models.branch_attention import install, uninstall
 from shared_core.models.locality import shortened_windows
 from shared_core.models.token_tree import MODES, Forward, Mode, run_chain, start_tree
 
@@ -23,7 +24,7 @@ _WINDOW = 6
 _TOKENS_COMPARED = 64
 
 
-def choose_mode(model: Any, start: Sequence[int]) -> Mode:
+def choose_mode(model: Any, start: Sequence[int], *, branches: bool) -> Mode:
     """The fastest mode that agrees with plain forward passes.
 
     Takes some four passes of a dozen tokens. Sliding windows are shortened meanwhile. Other kinds of local attention
@@ -32,6 +33,7 @@ def choose_mode(model: Any, start: Sequence[int]) -> Mode:
     Args:
         model: The model.
         start: Tokens that each of its prompts begins with.
+        branches: Whether the model may be told to use another attention function.
 
     Raises:
         ModelError: if no mode does.
@@ -40,12 +42,18 @@ def choose_mode(model: Any, start: Sequence[int]) -> Mode:
         forward = Forward(model)
         tolerance = _TOLERANCE.get(forward.dtype, _LOW_PRECISION_TOLERANCE)
         probe = _Probe(forward, start)
-        for mode in MODES if forward.locality.understood else MODES[1:]:
+        for mode in MODES:
+            if mode == "branches" and not (branches and forward.locality.windows is None and install(model)):
+                continue
+            if mode in ("branches", "tree") and not forward.locality.understood:
+                continue
             try:
                 if probe.disagreement(mode) <= tolerance:
                     return mode
             except (TypeError, ValueError, RuntimeError, AttributeError, KeyError, IndexError):
-                continue  # the architecture does not take such arguments
+                pass  # the architecture does not take such arguments
+            if mode == "branches":
+                uninstall(model)
     raise ModelError(f"{type(model).__name__} cannot be used: its log-probabilities depend on how it is called")
 
 
@@ -68,7 +76,7 @@ class _Probe:
         logits, layers = run_chain(self._forward, (), [] if cached else None, self._prompt)
         tree = start_tree(self._forward, mode, self._prompt, layers, logits)
         chain = tree.read([a, b])
-        nodes = tree.extend([c, d, a, b, c], [0, chain, -1, -3, chain])
+        nodes = tree.extend([c, d, a, b, c], [0, chain, -1, -3, chain])  # two branches, of different sizes
         count = len(self._compared)
         got = tree.logprobs(np.repeat(nodes, count), np.tile(self._compared, len(nodes)))
         worst = float(np.abs(got.reshape(len(nodes), count) - self._expected).max())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,13 +13,15 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from transformers import DynamicCache
 
+from shared_core.models.branch_attention import BranchPlan, following
 from shared_core.models.locality import Locality
 from shared_core.models.port import PROMPT, FloatArray, IntArray
 
-Mode: TypeAlias = Literal["tree", "paths", "recompute"]
-"""How a token tree is run: tree attention; rows over a shared cache; rows that hold everything."""
+Mode: TypeAlias = Literal["branches", "tree", "paths", "recompute"]
+"""How a token tree is run: tree attention branch by branch; masked tree attention; rows over a shared cache; rows
+that hold everything."""
 
-MODES: tuple[Mode, ...] = ("tree", "paths", "recompute")
+MODES: tuple[Mode, ...] = ("branches", "tree", "paths", "recompute")
 """Fastest first."""
 
 # Long chains are read in pieces, since the mask of a piece has (piece × everything read) elements.
@@ -176,18 +179,24 @@ class TransformersTree(ABC):
 
 
 class AttentionTree(TransformersTree):
-    """The whole tree in one cache of batch size 1; a 4-D mask shows each token its ancestors only.
+    """The whole tree in one cache of batch size 1, where each token sees its ancestors only.
 
+    A 4-D mask sees to that, or attention that keeps to the branches below the root prompt.
     Column ``P + i - 1`` of the cache holds node ``i``, where ``P`` is the length of the root prompt.
     """
 
-    def __init__(self, forward: Forward, layers: KeyValues, prompt_length: int, logits: torch.Tensor) -> None:
+    def __init__(
+        self, forward: Forward, layers: KeyValues, prompt_length: int, logits: torch.Tensor, *, branches: bool
+    ) -> None:
         super().__init__(forward)
+        self._branches = branches
         self._cache = fork_cache(layers)
         self._prompt_length = prompt_length
         # _sees[i, j]: node i attends to node j (itself or an ancestor).
         self._sees = np.zeros((64, 64), dtype=bool)
         self._position = np.full(64, prompt_length - 1, dtype=np.int64)
+        # The child of the root prompt above each node, or itself.
+        self._branch = np.full(64, PROMPT, dtype=np.int64)
         self._logits.keep(PROMPT, logits)
 
     def _read(self, chains: Sequence[Sequence[int]], parent: int) -> list[int]:
@@ -201,6 +210,7 @@ class AttentionTree(TransformersTree):
             self._sees[chain] = self._sees[parent]
             self._sees[chain, chain] = np.tri(stop - start, dtype=bool)
             self._position[chain] = self._position[parent] + np.arange(1, stop - start + 1)
+            self._branch[chain] = start if parent == PROMPT else self._branch[parent]
         for start in range(0, len(tokens), _PIECE):
             inside = np.flatnonzero((last >= start) & (last < start + _PIECE))
             logits = self._run(tokens[start : start + _PIECE], last[inside] - start)
@@ -221,6 +231,7 @@ class AttentionTree(TransformersTree):
             self._sees[level] = self._sees[above]
             self._sees[level, level] = True
             self._position[level] = self._position[above] + 1
+            self._branch[level] = np.where(above == PROMPT, level, self._branch[above])
             placed[level] = True
             waiting = waiting[~ready]
         return self._run(tokens, keep)
@@ -230,14 +241,29 @@ class AttentionTree(TransformersTree):
         first, count = self._count, self._count + len(tokens)
         self._count = count
         device = self._forward.device
-        logits = self._forward(
-            torch.from_numpy(tokens)[None].to(device),
-            mask=self._mask(first, count),
-            positions=torch.from_numpy(self._position[first:count])[None].to(device),
-            cache=self._cache,
-            keep=torch.from_numpy(keep).to(device),
-        )
+        with self._attention(first, count) as mask:
+            logits = self._forward(
+                torch.from_numpy(tokens)[None].to(device),
+                mask=mask,
+                positions=torch.from_numpy(self._position[first:count])[None].to(device),
+                cache=self._cache,
+                keep=torch.from_numpy(keep).to(device),
+            )
         return logits[0]
+
+    @contextmanager
+    def _attention(self, first: int, count: int) -> Iterator[torch.Tensor | dict[str, torch.Tensor]]:
+        """What keeps the new nodes to their ancestors: a plan for the time of the pass, or the mask."""
+        visible = np.ones((count - first, self._prompt_length + count - 1), dtype=bool)
+        visible[:, self._prompt_length :] = self._sees[first:count, 1:count]
+        if not self._branches:
+            yield self._mask(visible, first)
+            return
+        columns = np.concatenate([np.full(self._prompt_length, -1), self._branch[1:count]])
+        dtype, device = self._forward.dtype, self._forward.device
+        with following(BranchPlan.build(self._branch[first:count], columns, visible, dtype, device)):
+            # Stands for a mask, so that Transformers makes none of its own.
+            yield torch.zeros((1, 1, 1, 1), dtype=dtype, device=device)
 
     def _reserve(self, count: int) -> None:
         size = len(self._position)
@@ -249,10 +275,9 @@ class AttentionTree(TransformersTree):
         position = np.empty(size, dtype=np.int64)
         position[: self._count] = self._position[: self._count]
         self._sees, self._position = sees, position
+        self._branch = np.concatenate([self._branch, np.full(size - len(self._branch), PROMPT)])
 
-    def _mask(self, first: int, count: int) -> torch.Tensor | dict[str, torch.Tensor]:
-        visible = np.ones((count - first, self._prompt_length + count - 1), dtype=bool)
-        visible[:, self._prompt_length :] = self._sees[first:count, 1:count]
+    def _mask(self, visible: NDArray[np.bool_], first: int) -> torch.Tensor | dict[str, torch.Tensor]:
         windows = self._forward.locality.windows
         if isinstance(windows, dict):
             return {kind: self._additive(visible, window, first) for kind, window in windows.items()}
@@ -365,8 +390,8 @@ def start_tree(
         layers: Its cache, as from :func:`run_chain`; ``None`` in the mode ``recompute``.
         logits: Logits after it, shape (vocabulary,).
     """
-    if mode == "tree":
-        return AttentionTree(forward, layers or [], len(prompt), logits)
+    if mode in ("branches", "tree"):
+        return AttentionTree(forward, layers or [], len(prompt), logits, branches=mode == "branches")
     return PathBatch(forward, prompt, layers, logits)
 
 

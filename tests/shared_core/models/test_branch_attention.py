@@ -1,0 +1,87 @@
+"""Attention branch by branch gives what plain passes over single paths give."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shared_core.models import PROMPT, TransformersModel
+from shared_core.models.branch_attention import BranchPlan
+from tests.conftest import ARCHITECTURES
+
+ROOT = [5, 9, 40, 17, 33]
+# What keeps to branches: full attention everywhere, by Transformers' exchangeable attention functions.
+KIND = (torch.float32, torch.device("cpu"))
+BRANCHING = ("llama", "qwen2", "qwen3", "phi3", "gpt2", "gpt-neox", "opt")
+
+
+@pytest.fixture(scope="module")
+def optimized(tiny) -> Callable[[str], TransformersModel]:
+    made: dict[str, TransformersModel] = {}
+
+    def make(name: str) -> TransformersModel:
+        if name not in made:
+            plain = tiny(name)
+            made[name] = TransformersModel(copy.deepcopy(plain._model), plain._tokenizer, threads=1, optimize=True)
+        return made[name]
+
+    return make
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_which_architectures_keep_to_branches(optimized, tiny, name):
+    assert optimized(name).mode == ("branches" if name in BRANCHING else ARCHITECTURES[name][2])
+    assert tiny(name).mode == ARCHITECTURES[name][2]
+    if name not in BRANCHING:
+        assert optimized(name)._model.config._attn_implementation == tiny(name)._model.config._attn_implementation
+
+
+@pytest.mark.parametrize("name", BRANCHING)
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_tree_scores_like_a_tree_of_a_plain_model(optimized, tiny, name, data):
+    chains = data.draw(st.lists(st.lists(st.integers(3, 999), min_size=1, max_size=9), min_size=1, max_size=5))
+    rounds = data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=3))
+    random = np.random.default_rng(data.draw(st.integers(0, 99)))
+    plans = []
+    before = 1 + sum(map(len, chains))
+    ends = (np.cumsum(list(map(len, chains)))).tolist()
+    for size in rounds:
+        above = [int(random.choice([PROMPT, *ends, *range(1, before), *(-1 - np.arange(row))])) for row in range(size)]
+        plans.append((random.integers(3, 999, size=size), np.array(above)))
+        before += size
+    tokens = np.arange(0, 49152, 997)
+    results = []
+    for model in (optimized(name), tiny(name)):
+        tree = model.tree(ROOT)
+        nodes = tree.read_many(chains)
+        assert nodes == ends
+        scored = [tree.logprobs(np.full(len(tokens), node), tokens) for node in nodes]
+        for new, above in plans:
+            scored += [tree.logprobs(np.full(len(tokens), node), tokens) for node in tree.extend(new, above)]
+        results.append(np.stack(scored))
+    np.testing.assert_allclose(results[0], results[1], atol=2e-3)
+
+
+def test_branches_are_planned_apart_only_where_that_saves_work():
+    sees = np.ones((4, 6), dtype=bool)
+    alone = BranchPlan.build(
+        np.array([3, 3, 3, 3]), np.array([-1, -1, 3, 3, 3, 3]), sees, torch.float32, torch.device("cpu")
+    )
+    assert alone.rows is None
+    assert alone.mask.shape == (1, 1, 4, 6)
+    apart = BranchPlan.build(
+        np.array([2, 4, 4, 2]), np.array([-1, -1, 2, 2, 4, 4]), sees, torch.float32, torch.device("cpu")
+    )
+    assert apart.rows is not None
+    assert apart.columns is not None
+    assert apart.back is not None
+    assert apart.rows.tolist() == [[0, 3], [1, 2]]
+    assert apart.columns.tolist() == [[0, 1, 2, 3], [0, 1, 4, 5]]
+    assert apart.back.tolist() == [0, 2, 3, 1]
