@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
+from time import sleep
 from typing import TypeAlias
 
 from shared_core.decoding.constrained_search import DecodedKey
@@ -13,6 +14,8 @@ from shared_core.decoding.decoder import ConceptDecoder, Constraint
 
 # Texts decoded together at most. Beyond this a pass is bound by arithmetic, and more would only wait longer.
 _TOGETHER = 8
+# Callers that start at the same time arrive a little apart: a batch starts when none has come for so many seconds.
+_LULL = 0.001
 
 _Waiting: TypeAlias = tuple[str, Sequence[Constraint], Future[list[list[DecodedKey]]]]
 
@@ -43,11 +46,18 @@ class DecodeQueue:
         self._worker.shutdown()
 
     def _run(self) -> None:
+        self._await_lull()
         with self._lock:
             batch = [self._waiting.popleft() for _ in range(min(_TOGETHER, len(self._waiting)))]
         batch = [one for one in batch if one[2].set_running_or_notify_cancel()]
         if batch:
             self._decode(batch)
+
+    def _await_lull(self) -> None:
+        waiting = 0
+        while waiting < min(_TOGETHER, len(self._waiting)):
+            waiting = len(self._waiting)
+            sleep(_LULL)
 
     def _decode(self, batch: list[_Waiting]) -> None:
         try:
