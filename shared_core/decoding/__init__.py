@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from shared_core.decoding.constrained_search import DecodedKey, SearchOptions, SearchRequest, search
 from shared_core.decoding.decoder import ConceptDecoder, Constraint, gather_scores, score_trie
 from shared_core.decoding.generation import generate
-from shared_core.decoding.prior import FloatArray, Prior, Score, build_prior
+from shared_core.decoding.prior import FloatArray, Prior, PriorChange, Score, build_prior, update_prior
 from shared_core.decoding.prompts import DEFAULT_PROMPT, ConceptPrompt
 from shared_core.decoding.queue import DecodeQueue
 from shared_core.decoding.voice import KeyVoice, SpokenSchema
@@ -25,6 +25,7 @@ __all__ = [
     "FloatArray",
     "KeyVoice",
     "Prior",
+    "PriorChange",
     "SchemaLogitsProcessor",
     "Score",
     "SearchOptions",
@@ -35,6 +36,7 @@ __all__ = [
     "generate",
     "score_trie",
     "search",
+    "update_prior",
 ]
 
 

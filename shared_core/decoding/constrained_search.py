@@ -139,6 +139,7 @@ class _Pool:
 
     Attributes:
         prefix: Trie node, shape (n,).
+        token: Token into it, shape (n,).
         parent: Node of the token tree that the prefix's last token comes after, shape (n,).
         logprob: Cumulative log-probability, shape (n,).
         perturbed: Cumulative log-probability with Gumbel noise, shape (n,); only when sampling.
@@ -147,6 +148,7 @@ class _Pool:
     """
 
     prefix: Ints
+    token: Ints
     parent: Ints
     logprob: Floats
     perturbed: Floats
@@ -199,13 +201,13 @@ class _Search:
         self._excluded: NDArray[np.bool_] | None = None
         if request.excluded is not None:
             # One more place than there are keys, so that NO_KEY (-1) is never excluded.
-            self._excluded = np.zeros(request.trie.key_count + 1, dtype=bool)
+            self._excluded = np.zeros(request.trie.key_limit + 1, dtype=bool)
             self._excluded[request.excluded] = True
         self._keys = np.zeros(0, dtype=np.int64)
         self._logprobs = np.zeros(0)
         self._scores = np.zeros(0)
         zero = np.zeros(1)
-        self._pool = _Pool(np.array([ROOT]), np.array([request.node]), zero, zero, zero, zero)
+        self._pool = _Pool(np.array([ROOT]), np.array([0]), np.array([request.node]), zero, zero, zero, zero)
 
     def begin(self, tree: TokenTree) -> None:
         """Score what may follow the prompt itself; that takes no forward pass."""
@@ -231,25 +233,26 @@ class _Search:
         self._pool = self._pool[rest]
 
         prefixes, parents, levels = [taken.prefix], [taken.parent], [0, len(taken)]
+        tokens = [taken.token]
         rows = np.arange(len(taken))
         for _ in range(_CHAIN):
             above = prefixes[-1]
-            forced = self._trie.first[above + 1] - self._trie.first[above] == 1
+            start, child, token = self._trie.children(above)
+            forced = np.diff(start) == 1
             if not forced.any():
                 break
-            prefixes.append(self._trie.first[above[forced]].astype(np.int64))
+            prefixes.append(child[start[:-1][forced]])
+            tokens.append(token[start[:-1][forced]])
             parents.append(-1 - rows[forced])
             rows = np.arange(levels[-1], levels[-1] + len(prefixes[-1]))
             levels.append(levels[-1] + len(rows))
         prefix = np.concatenate(prefixes)
-        token = self._trie.token[prefix].astype(np.int64)
-        return _Batch(taken, prefix, token, np.concatenate(parents), tuple(levels))
+        return _Batch(taken, prefix, np.concatenate(tokens), np.concatenate(parents), tuple(levels))
 
     def expand(self, tree: TokenTree, batch: _Batch, nodes: Ints) -> None:
         """Score what may follow each row of a batch that went through the model as ``nodes``."""
         trie, options = self._trie, self._options
-        row, child, ends, start = self._continuations(batch)
-        token = np.where(ends, self._request.terminator, trie.token[child])
+        row, child, token, ends, start = self._continuations(batch)
         step = tree.logprobs(nodes[row], token).astype(np.float64)
         if options.score == "schema" or options.method == "sample":
             step -= _logsumexp(step, start)[row]
@@ -268,29 +271,30 @@ class _Search:
                 perturbed[level] = self._perturb(
                     logprob[level], above_perturbed[row[level] - low], start[low : high + 1] - start[low]
                 )
-        self._complete(trie.key[batch.prefix[row[ends]]].astype(np.int64), logprob[ends], perturbed[ends])
+        self._complete(trie.keys_at(batch.prefix[row[ends]]), logprob[ends], perturbed[ends])
         opened = ~ends & ~continued[row]
         if self._excluded is not None:  # a leaf leads to its own key only
-            leaf = trie.first[child] == trie.first[child + 1]
-            opened &= ~(leaf & self._excluded[trie.key[child]])
-        self._pool += self._judge(child[opened], nodes[row[opened]], logprob[opened], perturbed[opened])
+            leaf = np.diff(trie.children(child)[0]) == 0
+            opened &= ~(leaf & self._excluded[trie.keys_at(child)])
+        self._pool += self._judge(child[opened], token[opened], nodes[row[opened]], logprob[opened], perturbed[opened])
         self._prune()
 
-    def _continuations(self, batch: _Batch) -> tuple[Ints, Ints, NDArray[np.bool_], Ints]:
-        """What may follow each row: its row, its trie node, whether it is the terminator; and where rows start."""
-        first = self._trie.first[batch.prefix].astype(np.int64)
-        children = self._trie.first[batch.prefix + 1] - first
-        counts = children + (self._trie.key[batch.prefix] != NO_KEY)
+    def _continuations(self, batch: _Batch) -> tuple[Ints, Ints, Ints, NDArray[np.bool_], Ints]:
+        """What may follow each row: its row, node and token, whether it is the terminator; and where rows start."""
+        below, node, into = self._trie.children(batch.prefix)
+        children = np.diff(below)
+        counts = children + (self._trie.keys_at(batch.prefix) != NO_KEY)
         start = np.concatenate([[0], np.cumsum(counts)])
         row = np.repeat(np.arange(len(counts)), counts)
-        within = np.arange(len(row)) - start[row]
-        ends = within == children[row]
-        return row, np.where(ends, ROOT, first[row] + within), ends, start
+        ends = np.arange(len(row)) - start[row] == children[row]
+        child, token = np.full(len(row), ROOT), np.full(len(row), self._request.terminator)
+        child[~ends], token[~ends] = node, into
+        return row, child, token, ends, start
 
-    def _judge(self, prefix: Ints, parent: Ints, logprob: Floats, perturbed: Floats) -> _Pool:
+    def _judge(self, prefix: Ints, token: Ints, parent: Ints, logprob: Floats, perturbed: Floats) -> _Pool:
         options, prior = self._options, self._request.prior
         if options.method == "sample":
-            return _Pool(prefix, parent, logprob, perturbed, perturbed, perturbed)
+            return _Pool(prefix, token, parent, logprob, perturbed, perturbed, perturbed)
         promise = logprob
         if options.lookahead and prior is not None:
             # Neutral scores stand in for what is not decoded yet, the query's own for what is.
@@ -298,7 +302,7 @@ class _Search:
         bound = promise
         if options.method == "exact" or not options.lookahead:
             bound = logprob if self._worst is None else logprob - options.calibration * self._worst[prefix]
-        return _Pool(prefix, parent, logprob, perturbed, promise, bound)
+        return _Pool(prefix, token, parent, logprob, perturbed, promise, bound)
 
     def _complete(self, keys: Ints, logprobs: Floats, perturbed: Floats) -> None:
         options, prior = self._options, self._request.prior
