@@ -19,15 +19,17 @@ class Marks:
         marked: Whether each place is marked, shape (places,).
     """
 
-    __slots__ = ("_before", "_words")
+    __slots__ = ("_before", "_one_before", "_one_word", "_words")
 
     def __init__(self, marked: NDArray[np.bool_]) -> None:
         # A whole word of zeros more than needed, so that the place after the last has a rank too.
         packed = np.zeros((len(marked) // 64 + 1) * 8, dtype=np.uint8)
         packed[: (len(marked) + 7) // 8] = np.packbits(marked, bitorder="little")
-        self._words = packed.view(np.dtype("<u8"))
+        self._words = packed.view(np.dtype("<u8")).astype(np.uint64)
         self._before = np.zeros(len(self._words) + 1, dtype=np.uint32)
         np.cumsum(np.bitwise_count(self._words), out=self._before[1:])
+        # The same memory: a view gives single numbers in half the time that an array takes.
+        self._one_word, self._one_before = self._words.data, self._before.data
 
     @property
     def nbytes(self) -> int:
@@ -37,11 +39,8 @@ class Marks:
     def find(self, place: int) -> int:
         """How many places before this one are marked, if it is marked itself; otherwise -1."""
         at, bit = place >> 6, 1 << (place & 63)
-        word: int = self._words.item(at)
-        if not word & bit:
-            return -1
-        before: int = self._before.item(at)
-        return before + (word & (bit - 1)).bit_count()
+        word: int = self._one_word[at]
+        return self._one_before[at] + (word & (bit - 1)).bit_count() if word & bit else -1
 
     def rank(self, places: Ints) -> tuple[NDArray[np.bool_], Ints]:
         """Whether each place is marked, and how many before it are, shape (n,) each."""
