@@ -1,4 +1,4 @@
-"""The arrays of a compact trie: about 18 bytes a key at a million phrase-like keys.
+"""The arrays of a compact trie: 15 to 19 bytes a key at a million phrase-like keys.
 
 Nodes are numbered level by level, so the children of a node are consecutive::
 
