@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shared_core.decoding.columns import KeyColumns
 from shared_core.decoding.constrained_search import DecodedKey, SearchOptions, SearchRequest, search
 from shared_core.decoding.decoder import ConceptDecoder, Constraint, gather_scores, score_trie
 from shared_core.decoding.generation import generate
-from shared_core.decoding.prior import FloatArray, Prior, Score, build_prior
+from shared_core.decoding.prior import FloatArray, Prior, PriorChange, Score, build_prior, update_prior
 from shared_core.decoding.prompts import DEFAULT_PROMPT, ConceptPrompt
 from shared_core.decoding.queue import DecodeQueue
-from shared_core.decoding.voice import KeyVoice, SpokenSchema
+from shared_core.decoding.spoken import SpokenSchema
+from shared_core.decoding.voice import KeyVoice
 
 if TYPE_CHECKING:
     from shared_core.decoding.processor import SchemaLogitsProcessor
@@ -23,8 +25,10 @@ __all__ = [
     "DecodeQueue",
     "DecodedKey",
     "FloatArray",
+    "KeyColumns",
     "KeyVoice",
     "Prior",
+    "PriorChange",
     "SchemaLogitsProcessor",
     "Score",
     "SearchOptions",
@@ -35,6 +39,7 @@ __all__ = [
     "generate",
     "score_trie",
     "search",
+    "update_prior",
 ]
 
 

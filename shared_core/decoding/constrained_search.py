@@ -158,7 +158,7 @@ class _Search:
         self._excluded: NDArray[np.bool_] | None = None
         if request.excluded is not None:
             # One more place than there are keys, so that NO_KEY (-1) is never excluded.
-            self._excluded = np.zeros(request.trie.key_count + 1, dtype=bool)
+            self._excluded = np.zeros(request.trie.key_limit + 1, dtype=bool)
             self._excluded[request.excluded] = True
         self._keys = np.zeros(0, dtype=np.int64)
         self._logprobs = np.zeros(0)
@@ -218,7 +218,8 @@ class _Search:
         opened = ~ends
         opened[inside[len(batch.taken) :]] = False
         if self._excluded is not None:  # a leaf leads to its own key only
-            opened &= ~(self._excluded[self._trie.keys_at(child)] & self._trie.leaves(child))
+            ended = np.flatnonzero(self._excluded[self._trie.keys_at(child)])
+            opened[ended[np.diff(self._trie.children(child[ended])[0]) == 0]] = False
         self._open(
             Pool(
                 child[opened],

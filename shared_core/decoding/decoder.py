@@ -13,7 +13,7 @@ from shared_core.decoding.generation import generate
 from shared_core.decoding.prior import FloatArray, Prior
 from shared_core.decoding.prompts import DEFAULT_PROMPT, ConceptPrompt
 from shared_core.models import LanguageModel, TokenTree
-from shared_core.schema import ROOT, Tokens, Trie, build_trie
+from shared_core.schema import NO_NODE, ROOT, Ints, Level, Tokens, Trie, build_trie
 
 # Keys scored in one forward pass when all are wanted; a pass of 256 tokens is where CPUs reach full speed.
 SCORED_TOGETHER = 96
@@ -139,7 +139,9 @@ class ConceptDecoder:
             (node,) = self._read(tree, [text])
             trie = build_trie(group)
             token, end = score_trie(tree, node, trie, self.terminator)
-            yield {key: np.append(token[_path_nodes(trie, place)], end[place]) for place, key in enumerate(group)}
+            nodes, starts = trie.paths(np.arange(len(group)))
+            scores = np.split(token[nodes], starts[1:-1])
+            yield {key: np.append(scores[place], end[place]) for place, key in enumerate(group)}
 
 
 def _shortened(tokens: list[int], room: int) -> list[int]:
@@ -153,49 +155,46 @@ def score_trie(tree: TokenTree, node: int, trie: Trie, terminator: int) -> tuple
     """Score a whole (small) trie in one forward pass.
 
     Returns:
-        ``log P_θ`` of the token into each node, shape (nodes,), 0 at the root; and of the terminator after each
-        key, shape (keys,).
+        ``log P_θ`` of the token into each node, shape (node limit,), 0 at the root; and of the terminator after each
+        key, shape (key limit,).
     """
-    token = np.zeros(trie.node_count, dtype=np.float32)
-    top = np.arange(trie.first[ROOT], trie.first[ROOT + 1])
-    token[top] = tree.logprobs(np.full(len(top), node), trie.token[top])
-    parents = trie.parent[1:].astype(np.int64)
-    # Trie nodes are numbered from the root down, so node v is token v - 1 of the pass.
-    below = tree.extend(trie.token[1:], np.where(parents == ROOT, node, -parents))
-    deeper = np.flatnonzero(parents != ROOT) + 1
-    if len(deeper):
-        token[deeper] = tree.logprobs(below[trie.parent[deeper] - 1], trie.token[deeper])
-    ends = below[trie.end - 1]
-    return token, tree.logprobs(ends, np.full(len(ends), terminator))
+    token = np.zeros(trie.node_limit, dtype=np.float32)
+    children, parents, tokens = (np.concatenate(parts) for parts in zip(*map(_edges, trie.levels()), strict=True))
+    # The pass takes nodes from the root down: each after its parent, whose place in the pass is known by then.
+    place = np.zeros(trie.node_limit, dtype=np.int64)
+    place[children] = np.arange(len(children))
+    top = parents == ROOT
+    below = tree.extend(tokens, np.where(top, node, -1 - place[parents]))
+    token[children[top]] = tree.logprobs(np.full(int(top.sum()), node), tokens[top])
+    if not top.all():
+        token[children[~top]] = tree.logprobs(below[place[parents[~top]]], tokens[~top])
+    ends = trie.ends()
+    live = np.flatnonzero(ends != NO_NODE)
+    end = np.zeros(trie.key_limit, dtype=np.float32)
+    end[live] = tree.logprobs(below[place[ends[live]]], np.full(len(live), terminator))
+    return token, end
 
 
-def _path_nodes(trie: Trie, key: int) -> list[int]:
-    nodes = []
-    node = int(trie.end[key])
-    while node != ROOT:
-        nodes.append(node)
-        node = int(trie.parent[node])
-    return nodes[::-1]
+def _edges(level: Level) -> tuple[Ints, Ints, Ints]:
+    nodes, start, child, token = level
+    return child, np.repeat(nodes, np.diff(start)), token
 
 
 def gather_scores(trie: Trie, scores: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
     """Lay the scores of single keys out over their trie, the inverse of taking them from it.
 
     Args:
-        trie: The trie of the keys.
+        trie: The trie of the keys, none deleted.
         scores: For each key of the trie, shape (len(key) + 1,) each.
 
     Returns:
         As :func:`score_trie`.
     """
-    lengths = np.fromiter(map(len, scores), dtype=np.int64, count=len(scores))
+    token = np.zeros(trie.node_limit, dtype=np.float32)
     flat = np.concatenate(list(scores)).astype(np.float32) if len(scores) else np.zeros(0, dtype=np.float32)
-    last = np.cumsum(lengths) - 1
-    token = np.zeros(trie.node_count, dtype=np.float32)
-    node, at = trie.end.astype(np.int64), last - 1
-    while len(node):
-        token[node] = flat[at]
-        node, at = trie.parent[node].astype(np.int64), at - 1
-        alive = node != ROOT
-        node, at = node[alive], at[alive]
+    nodes, starts = trie.paths(np.arange(trie.key_count))
+    last = starts[1:] + np.arange(trie.key_count)
+    ending = np.zeros(len(flat), dtype=bool)
+    ending[last] = True
+    token[nodes] = flat[~ending]
     return token, flat[last]

@@ -44,7 +44,7 @@ class SchemaLogitsProcessor(LogitsProcessor):
     @property
     def max_new_tokens(self) -> int:
         """Tokens that the longest key takes, with terminator and end of sequence."""
-        return len(self._trie.levels) - 2 + 2
+        return self._trie.longest + 2
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         """Mask every token that leaves the schema.
@@ -72,7 +72,7 @@ class SchemaLogitsProcessor(LogitsProcessor):
         if node is None:  # the key is complete, or this is a beam that generate has given up
             return [self._end]
         tokens: list[int] = self._trie.allowed_tokens(node).tolist()
-        if self._trie.key[node] != NO_KEY and self._terminator not in tokens:
+        if self._trie.key_at(node) != NO_KEY and self._terminator not in tokens:
             tokens.append(self._terminator)
         if self._may_be_complete(generated):
             tokens.append(self._end)

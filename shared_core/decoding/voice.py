@@ -4,39 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from shared_core.decoding.decoder import ConceptDecoder, gather_scores
-from shared_core.decoding.prior import FloatArray, Prior, Score, build_prior
-from shared_core.schema import Tokens, Trie, build_trie
-
-# Stand-ins for neutral log-probabilities that were not computed yet: the means of English phrases under the
-# embedded model for a first token, a later token, and the terminator.
-_UNKNOWN_FIRST, _UNKNOWN_LATER, _UNKNOWN_END = -10.7, -8.4, -0.5
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SpokenSchema:
-    """The schema as one model can say it, immutable.
-
-    Attributes:
-        trie: Every key that the tokenizer can spell.
-        concept: Index, in the keys it was made from, of each key of the trie, shape (trie keys,).
-        prior: Neutral log-probabilities, with stand-ins where they were not computed.
-        known: Whether each key's are computed, shape (trie keys,).
-    """
-
-    trie: Trie
-    concept: NDArray[np.int64]
-    prior: Prior
-    known: NDArray[np.bool_]
+from shared_core.decoding.columns import KeyColumns
+from shared_core.decoding.decoder import ConceptDecoder
+from shared_core.decoding.prior import FloatArray, Score
+from shared_core.decoding.spoken import SpokenSchema
+from shared_core.schema import Tokens
 
 
 class KeyVoice:
-    """Token sequences and neutral log-probabilities of keys, computed once and kept. Safe for threads."""
+    """Token sequences and neutral log-probabilities of keys, computed once and kept. Safe for threads.
+
+    It keeps what it was asked for, key by key; a whole memory's keys go from the store into a
+    :meth:`SpokenSchema.from_columns` without it.
+    """
 
     def __init__(self, decoder: ConceptDecoder) -> None:
         self.decoder = decoder
@@ -89,24 +70,11 @@ class KeyVoice:
         """How many of the keys have no neutral log-probabilities yet."""
         return sum(tokens is not None and tokens not in self._neutral for tokens in self.tokens(keys))
 
+    def columns(self, keys: Sequence[str]) -> KeyColumns:
+        """The keys as the model spells them, with what is known of them: what a :class:`SpokenSchema` is made from."""
+        spelled = self.tokens(keys)
+        return KeyColumns.of(spelled, [None if tokens is None else self._neutral.get(tokens) for tokens in spelled])
+
     def speak(self, keys: Sequence[str], score: Score) -> SpokenSchema:
         """The schema of these keys, as the model can say it."""
-        spelled = [(concept, tokens) for concept, tokens in enumerate(self.tokens(keys)) if tokens is not None]
-        trie = build_trie([tokens for _, tokens in spelled])
-        found = [self._neutral.get(tokens) for _, tokens in spelled]
-        scores = [
-            _stand_in(len(tokens)) if neutral is None else neutral
-            for neutral, (_, tokens) in zip(found, spelled, strict=True)
-        ]
-        return SpokenSchema(
-            trie,
-            np.array([concept for concept, _ in spelled], dtype=np.int64),
-            build_prior(trie, *gather_scores(trie, scores), score),
-            np.array([neutral is not None for neutral in found], dtype=bool),
-        )
-
-
-def _stand_in(length: int) -> FloatArray:
-    scores = np.full(length + 1, _UNKNOWN_LATER, dtype=np.float32)
-    scores[0], scores[-1] = _UNKNOWN_FIRST, _UNKNOWN_END
-    return scores
+        return SpokenSchema.from_columns(self.columns(keys), score)

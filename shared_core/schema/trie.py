@@ -1,98 +1,150 @@
 """The prefix trie: which token may follow which, and nothing else.
 
-Three keys, ``new york``, ``new york marathon`` and ``paris``, over word tokens::
-
-    level 0            (0)
-                new ┌───┴───┐ paris
-    level 1        (1)     (2)■
-              york  │
-    level 2        (3)■
-          marathon  │
-    level 3        (4)■                ■ = a key ends here
-
-Nodes are numbered level by level, so the children of a node are consecutive and a node needs one
-offset and one token: ``children(v) = first[v] … first[v + 1] - 1``. Siblings are sorted by token.
+A trie is a compact layout and, while it grows, a small overlay: for each node that has changed since the layout was
+made, a twig with all that is true of the node now. Both are immutable, so readers need no lock and writers share
+with older tries whatever has not changed.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shared_core.errors import InvalidInputError
+from shared_core.schema.layout import NO_KEY, NO_NODE, ROOT, IntArray, Layout
+from shared_core.schema.marks import Ints
 
-IntArray = NDArray[np.int32]
-Tokens = tuple[int, ...]
+Tokens: TypeAlias = tuple[int, ...]
+Level: TypeAlias = tuple[Ints, Ints, Ints, Ints]
+"""Nodes of one level, shape (n,), and their children: where each node's start, shape (n + 1,), the children and the
+tokens into them, shape (m,) each."""
 
-ROOT = 0
-NO_KEY = -1
+# The share of a trie's nodes up to which looking up parents is quicker than deriving those of all nodes.
+_FEW = 1 / 16
+_NOTHING: Ints = np.zeros(0, dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class Twig(NamedTuple):
+    """A node that the layout does not hold, or no longer as it is.
+
+    Attributes:
+        above: Its parent; ``NO_NODE`` at the root.
+        token: Token on the edge into it.
+        child: Its children, shape (m,).
+        tokens: The tokens into these, ascending, shape (m,).
+        key: The key that ends at it, or ``NO_KEY``.
+    """
+
+    above: int
+    token: int
+    child: Ints
+    tokens: Ints
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """What has changed since the layout was made.
+
+    Attributes:
+        twigs: The changed nodes. New ones are numbered from the layout's node count up.
+        ends: Node at which each key ends that is not as in the layout; ``NO_NODE`` for a deleted one.
+        node_limit: One more than the largest node number in use.
+        key_limit: One more than the largest key number ever in use.
+        node_count: Number of nodes, the root included.
+        key_count: Number of keys.
+        longest: No key has more tokens.
+    """
+
+    twigs: Mapping[int, Twig]
+    ends: Mapping[int, int]
+    node_limit: int
+    key_limit: int
+    node_count: int
+    key_count: int
+    longest: int
+
+
 class Trie:
     """An immutable prefix trie over token ids; safe to read from any number of threads.
 
-    Attributes:
-        first: Offset of each node's first child, shape (nodes + 1,).
-        token: Token on the edge into each node, shape (nodes,); -1 at the root.
-        parent: Parent of each node, shape (nodes,); -1 at the root.
-        key: Key that ends at each node, shape (nodes,); ``NO_KEY`` where none does.
-        end: Node at which each key ends, shape (keys,).
-        levels: First node of each level, shape (levels + 1,).
+    Nodes and keys are numbered. Arrays by node have :attr:`node_limit` places and arrays by key :attr:`key_limit`,
+    which is as many as there are until keys are deleted: numbers are not given twice.
     """
 
-    first: IntArray
-    token: IntArray
-    parent: IntArray
-    key: IntArray
-    end: IntArray
-    levels: IntArray
+    __slots__ = ("_changed", "_ended", "layout", "overlay")
+
+    def __init__(self, layout: Layout, overlay: Overlay | None = None) -> None:
+        """Use :func:`build_trie` or :class:`PrefixTrie`."""
+        self.layout = layout
+        self.overlay = overlay or Overlay(
+            {}, {}, layout.node_count, len(layout.end), layout.node_count, layout.key_count, layout.longest
+        )
+        self._changed: Ints | None = None
+        self._ended: tuple[Ints, Ints] | None = None
 
     @property
     def node_count(self) -> int:
         """Number of nodes, the root included."""
-        return len(self.token)
+        return self.overlay.node_count
+
+    @property
+    def node_limit(self) -> int:
+        """One more than the largest node number in use."""
+        return self.overlay.node_limit
 
     @property
     def key_count(self) -> int:
         """Number of keys."""
-        return len(self.end)
+        return self.overlay.key_count
 
-    def allowed_tokens(self, node: int) -> IntArray:
-        """Tokens that may follow the prefix at ``node``, ascending, shape (children,)."""
-        return self.token[self.first[node] : self.first[node + 1]]
+    @property
+    def key_limit(self) -> int:
+        """One more than the largest key number ever in use."""
+        return self.overlay.key_limit
 
-    def children(self, nodes: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """The children of several nodes, one block after the other.
+    @property
+    def longest(self) -> int:
+        """No key has more tokens; exact unless keys were deleted."""
+        return self.overlay.longest
 
-        Returns:
-            Where each node's block starts, shape (nodes + 1,); the children; and the tokens into them.
+    @property
+    def nbytes(self) -> int:
+        """Bytes held: the layout's arrays, and about what the overlay takes."""
+        twigs = self.overlay.twigs.values()
+        objects = [*twigs, *(part for twig in twigs for part in (twig.child, twig.tokens))]
+        tables = sys.getsizeof(self.overlay.twigs) + sys.getsizeof(self.overlay.ends)
+        return self.layout.nbytes + tables + sum(map(sys.getsizeof, objects))
+
+    def allowed_tokens(self, node: int) -> NDArray[np.integer]:
+        """Tokens that may follow the prefix at ``node``, ascending, shape (children,).
+
+        Not to be written to, and of the width they are stored in: 16 bits overflow, so convert before calculating.
         """
-        first = self.first[nodes].astype(np.int64)
-        counts = self.first[nodes + 1] - first
-        start = np.concatenate([[0], np.cumsum(counts)])
-        child = np.arange(start[-1]) + np.repeat(first - start[:-1], counts)
-        return start, child, self.token[child].astype(np.int64)
-
-    def keys_at(self, nodes: NDArray[np.integer]) -> NDArray[np.int64]:
-        """The key that ends at each node, shape (nodes,); ``NO_KEY`` where none does."""
-        keys: NDArray[np.int64] = self.key[nodes].astype(np.int64)
-        return keys
-
-    def leaves(self, nodes: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Whether each node has no children, shape (nodes,)."""
-        leaves: NDArray[np.bool_] = self.first[nodes] == self.first[nodes + 1]
-        return leaves
+        twig = self.overlay.twigs.get(node)
+        if twig is not None:
+            return twig.tokens
+        low, high = self.layout.span(node)
+        return self.layout.token[low:high]
 
     def child(self, node: int, token: int) -> int | None:
         """The node reached from ``node`` by ``token``, or ``None`` when that leaves the schema."""
-        low, high = int(self.first[node]), int(self.first[node + 1])
-        at = low + int(np.searchsorted(self.token[low:high], token))
-        return at if at < high and self.token[at] == token else None
+        twig = self.overlay.twigs.get(node)
+        if twig is not None:
+            at = int(np.searchsorted(twig.tokens, token))
+            return int(twig.child[at]) if at < len(twig.tokens) and twig.tokens[at] == token else None
+        return self.layout.child(node, token)
+
+    def key_at(self, node: int) -> int:
+        """The key that ends at ``node``, or ``NO_KEY``."""
+        twig = self.overlay.twigs.get(node)
+        return self.layout.key_at(node) if twig is None else twig.key
 
     def walk(self, tokens: Iterable[int]) -> int | None:
         """The node of a prefix, or ``None`` when no key starts with it."""
@@ -107,155 +159,166 @@ class Trie:
     def find(self, tokens: Sequence[int]) -> int | None:
         """The key made of exactly these tokens, or ``None``."""
         node = self.walk(tokens)
-        return None if node is None or self.key[node] == NO_KEY else int(self.key[node])
+        key = NO_KEY if node is None else self.key_at(node)
+        return None if key == NO_KEY else key
 
     def path(self, node: int) -> Tokens:
         """The tokens from the root to ``node``."""
         tokens: list[int] = []
         while node != ROOT:
-            tokens.append(int(self.token[node]))
-            node = int(self.parent[node])
+            twig = self.overlay.twigs.get(node)
+            tokens.append(self.layout.token.item(node) if twig is None else twig.token)
+            node = int(self.layout.parents(np.array([node]))[0]) if twig is None else twig.above
         return tuple(reversed(tokens))
 
     def tokens_of(self, key: int) -> Tokens:
-        """The tokens of a key."""
-        return self.path(int(self.end[key]))
-
-    def __iter__(self) -> Iterator[Tokens]:
-        """The token sequences of all keys, in key order."""
-        return (self.tokens_of(key) for key in range(self.key_count))
-
-
-def build_trie(keys: Sequence[Sequence[int]]) -> Trie:
-    """Build a trie; key ``i`` of the trie is ``keys[i]``.
-
-    Args:
-        keys: Distinct, non-empty sequences of non-negative token ids.
-
-    Raises:
-        InvalidInputError: if a key is empty, repeated, or holds a negative token.
-    """
-    lengths = np.fromiter((len(key) for key in keys), dtype=np.int32, count=len(keys))
-    if len(keys) == 0:
-        return _empty_trie()
-    if lengths.min() == 0:
-        raise InvalidInputError("a key without tokens cannot be stored in a trie")
-    flat = np.fromiter((token for key in keys for token in key), dtype=np.int32, count=int(lengths.sum()))
-    if flat.min() < 0:
-        raise InvalidInputError("token ids must not be negative")
-    order = _lexicographic_order(flat, lengths)
-    return _link_levels(flat, lengths, order)
-
-
-def _empty_trie() -> Trie:
-    none = np.zeros(0, dtype=np.int32)
-    return Trie(
-        first=np.array([1, 1], dtype=np.int32),
-        token=np.array([-1], dtype=np.int32),
-        parent=np.array([-1], dtype=np.int32),
-        key=np.array([NO_KEY], dtype=np.int32),
-        end=none,
-        levels=np.array([0, 1], dtype=np.int32),
-    )
-
-
-def _lexicographic_order(flat: IntArray, lengths: IntArray) -> NDArray[np.intp]:
-    # Big-endian bytes of token + 1 compare like the token sequences themselves, and a shorter key, being
-    # zero-padded, sorts before its extensions; numpy then sorts fixed-width byte strings at C speed.
-    width = int(lengths.max())
-    padded = np.zeros((len(lengths), width), dtype=">u4")
-    rows = np.repeat(np.arange(len(lengths)), lengths)
-    columns = np.arange(len(flat)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    padded[rows, columns] = flat + 1
-    return np.argsort(padded.view(f"S{4 * width}").ravel(), kind="stable")
-
-
-def _link_levels(flat: IntArray, lengths: IntArray, order: NDArray[np.intp]) -> Trie:
-    starts = np.cumsum(lengths) - lengths
-    tokens, parents, keys = [np.array([-1])], [np.array([-1])], [np.array([NO_KEY])]
-    levels = [0, 1]
-    end = np.empty(len(lengths), dtype=np.int32)
-    alive = order  # keys long enough for the level, in lexicographic order
-    above = np.zeros(len(alive), dtype=np.int64)  # each such key's node one level up
-    depth = 0
-    while len(alive):
-        token = flat[starts[alive] + depth]
-        # A new node begins where the prefix differs from the previous key's.
-        begins = np.ones(len(alive), dtype=bool)
-        begins[1:] = (token[1:] != token[:-1]) | (above[1:] != above[:-1])
-        node = levels[-1] + np.cumsum(begins) - 1
-        tokens.append(token[begins])
-        parents.append(above[begins])
-        ends = lengths[alive] == depth + 1
-        level_keys = np.full(int(begins.sum()), NO_KEY, dtype=np.int64)
-        level_keys[node[ends] - levels[-1]] = alive[ends]
-        if int((level_keys != NO_KEY).sum()) != int(ends.sum()):
-            raise InvalidInputError("the same key was given twice")
-        end[alive[ends]] = node[ends]
-        keys.append(level_keys)
-        levels.append(levels[-1] + len(level_keys))
-        alive, above = alive[~ends], node[~ends]
-        depth += 1
-    parent = np.concatenate(parents).astype(np.int32)
-    # Level order makes parents ascend, so a node's children start where its parents' entries do.
-    first = np.searchsorted(parent[1:], np.arange(len(parent) + 1)).astype(np.int32) + 1
-    return Trie(
-        first=first.astype(np.int32),
-        token=np.concatenate(tokens).astype(np.int32),
-        parent=parent,
-        key=np.concatenate(keys).astype(np.int32),
-        end=end,
-        levels=np.array(levels, dtype=np.int32),
-    )
-
-
-class PrefixTrie:
-    """A trie that grows and shrinks; readers take an immutable :meth:`snapshot`. Safe for threads."""
-
-    def __init__(self, keys: Iterable[Sequence[int]] = ()) -> None:
-        self._lock = threading.Lock()
-        self._keys: dict[Tokens, None] = {}
-        self._snapshot: Trie | None = None
-        for key in keys:
-            self.insert(key)
-
-    def insert(self, key: Sequence[int]) -> bool:
-        """Add a key; ``False`` if it was there.
+        """The tokens of a key.
 
         Raises:
-            InvalidInputError: if the key is empty or holds a negative token.
+            InvalidInputError: if no key has this number.
         """
-        tokens = tuple(map(int, key))
-        if not tokens or min(tokens) < 0:
-            raise InvalidInputError("a key needs at least one token, and no token id may be negative")
-        with self._lock:
-            if tokens in self._keys:
-                return False
-            self._keys[tokens] = None
-            self._snapshot = None
-            return True
-
-    def delete(self, key: Sequence[int]) -> bool:
-        """Remove a key; ``False`` if it was not there."""
-        with self._lock:
-            if self._keys.pop(tuple(map(int, key)), self) is self:
-                return False
-            self._snapshot = None
-            return True
-
-    def __contains__(self, key: Sequence[int]) -> bool:
-        return tuple(map(int, key)) in self._keys
-
-    def __len__(self) -> int:
-        return len(self._keys)
+        node = int(self.ends(np.array([key]))[0]) if 0 <= key < self.key_limit else NO_NODE
+        if node == NO_NODE:
+            raise InvalidInputError(f"no key of the trie has the number {key}")
+        return self.path(node)
 
     def __iter__(self) -> Iterator[Tokens]:
-        return iter(list(self._keys))
+        """The token sequences of all keys, by number."""
+        _, flat, starts = self.columns()
+        tokens, bounds = flat.tolist(), starts.tolist()
+        return (tuple(tokens[low:high]) for low, high in itertools.pairwise(bounds))
 
-    def snapshot(self) -> Trie:
-        """The trie as it is now; key numbers follow the order of insertion."""
-        # Locked while building: a snapshot finished after a later insert would hide that key.
-        with self._lock:
-            if self._snapshot is None:
-                self._snapshot = build_trie(list(self._keys))
-            return self._snapshot
+    def children(self, nodes: NDArray[np.integer]) -> tuple[Ints, Ints, Ints]:
+        """What may follow each of some nodes, shape (n,).
+
+        Returns:
+            Where the children of each node start in what follows, shape (n + 1,); the children, and the tokens into
+            them, ascending for each node, shape (m,) each.
+        """
+        places: Ints = nodes.astype(np.int64)
+        rows, twigs = self._grown_over(places)
+        places[rows] = ROOT
+        low, count = self.layout.spans(places)
+        low[rows] = 0
+        count[rows] = [len(twig.child) for twig in twigs]
+        start = np.zeros(len(places) + 1, dtype=np.int64)
+        np.cumsum(count, out=start[1:])
+        child = np.repeat(low - start[:-1], count)
+        child += np.arange(len(child))
+        token = self.layout.token.take(child, mode="clip").astype(np.int64)
+        for row, twig in zip(rows, twigs, strict=True):
+            child[start[row] : start[row + 1]] = twig.child
+            token[start[row] : start[row + 1]] = twig.tokens
+        return start, child, token
+
+    def keys_at(self, nodes: NDArray[np.integer]) -> Ints:
+        """The key that ends at each node, ``NO_KEY`` where none does, shape (n,)."""
+        places: Ints = nodes.astype(np.int64)
+        rows, twigs = self._grown_over(places)
+        places[rows] = ROOT
+        keys = self.layout.keys_at(places)
+        keys[rows] = [twig.key for twig in twigs]
+        return keys
+
+    def parents(self, nodes: NDArray[np.integer]) -> Ints:
+        """Parent of each node, ``NO_NODE`` of the root, shape (n,)."""
+        places: Ints = nodes.astype(np.int64)
+        parents = np.full(len(places), NO_NODE, dtype=np.int64)
+        rows, twigs = self._grown_over(places)
+        compact = places != ROOT
+        compact[rows] = False
+        parents[compact] = self.layout.parents(places[compact])
+        parents[rows] = [twig.above for twig in twigs]
+        return parents
+
+    def ends(self, keys: NDArray[np.integer] | None = None) -> Ints:
+        """Node at which each key ends, ``NO_NODE`` for numbers without a key; all numbers if none are given."""
+        if keys is None:
+            ends = np.full(self.key_limit, NO_NODE, dtype=np.int64)
+            ends[: len(self.layout.end)] = self.layout.end
+            if self.overlay.ends:
+                changed, nodes = self._ends_changed()
+                ends[changed] = nodes
+            return ends
+        wanted: Ints = keys.astype(np.int64)
+        if not self.overlay.ends:
+            held: Ints = self.layout.end[wanted].astype(np.int64)
+            return held
+        changed, nodes = self._ends_changed()
+        at = np.minimum(np.searchsorted(changed, wanted), len(changed) - 1)
+        there = changed[at] == wanted
+        found = np.where(there, nodes[at], NO_NODE)
+        found[~there] = self.layout.end[wanted[~there]]
+        return found
+
+    def levels(self) -> Iterator[Level]:
+        """The trie from the root down, level by level."""
+        nodes = np.array([ROOT])
+        while len(nodes):
+            start, child, token = self.children(nodes)
+            yield nodes, start, child, token
+            nodes = child
+
+    def columns(self) -> tuple[Ints, IntArray, Ints]:
+        """All keys without a Python object for each: what :func:`build_trie_from_arrays` takes.
+
+        Returns:
+            The numbers of the keys, ascending, shape (keys,); their tokens one after the other, shape (tokens,); and
+            where each key's start, shape (keys + 1,).
+        """
+        ends = self.ends()
+        keys = np.flatnonzero(ends != NO_NODE)
+        nodes, starts = self.paths(keys)
+        into = np.zeros(self.node_limit, dtype=np.int32)
+        for _, _, child, token in self.levels():
+            into[child] = token
+        return keys, into[nodes], starts
+
+    def paths(self, keys: Ints) -> tuple[Ints, Ints]:
+        """The nodes on the way to each of some keys, one for each token.
+
+        Returns:
+            The nodes of the first key, from the top to its end, then those of the next, shape (tokens,); and where
+            each key's start, and the number of tokens, shape (keys + 1,).
+        """
+        above = self._all_parents() if len(keys) > _FEW * self.node_limit else None
+        steps = []
+        rows, node = np.arange(len(keys)), self.ends(keys)
+        while len(rows):
+            steps.append((rows, node))
+            node = self.parents(node) if above is None else above[node]
+            alive = node != ROOT
+            rows, node = rows[alive], node[alive]
+        starts = np.zeros(len(keys) + 1, dtype=np.int64)
+        for rows, _ in steps:  # no key is twice in a step
+            starts[rows + 1] += 1
+        np.cumsum(starts, out=starts)
+        nodes = np.empty(int(starts[-1]), dtype=np.int64)
+        for back, (rows, node) in enumerate(steps, start=1):
+            nodes[starts[rows + 1] - back] = node
+        return nodes, starts
+
+    def _all_parents(self) -> Ints:
+        parents = np.full(self.node_limit, NO_NODE, dtype=np.int64)
+        for nodes, start, child, _ in self.levels():
+            parents[child] = np.repeat(nodes, np.diff(start))
+        return parents
+
+    def _grown_over(self, nodes: Ints) -> tuple[Ints, list[Twig]]:
+        """Which of the nodes have a twig, as indices, and the twigs."""
+        twigs = self.overlay.twigs
+        if not twigs:
+            return _NOTHING, []
+        if self._changed is None:  # made by the first reader that needs it: most tries on a writer's way have none
+            self._changed = np.sort(np.fromiter(twigs, dtype=np.int64, count=len(twigs)))
+        at = np.searchsorted(self._changed, nodes)
+        rows = np.flatnonzero(self._changed.take(at, mode="clip") == nodes)
+        return rows, [twigs[node] for node in nodes[rows].tolist()]
+
+    def _ends_changed(self) -> tuple[Ints, Ints]:
+        if self._ended is None:
+            ends = self.overlay.ends
+            keys = np.fromiter(ends, dtype=np.int64, count=len(ends))
+            order = np.argsort(keys)
+            self._ended = keys[order], np.fromiter(ends.values(), dtype=np.int64, count=len(ends))[order]
+        return self._ended

@@ -9,10 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared_core.decoding import ConceptDecoder, ConceptPrompt, Constraint, SearchOptions
+from shared_core.decoding import (
+    ConceptDecoder,
+    ConceptPrompt,
+    Constraint,
+    SearchOptions,
+    score_trie,
+)
 from shared_core.decoding import decoder as decoder_module
 from shared_core.models import TransformersModel
-from shared_core.schema import build_trie, normalise_key
+from shared_core.schema import NO_NODE, PrefixTrie, build_trie, normalise_key
 
 SCRIPTS = [
     "北京大学",
@@ -53,6 +59,16 @@ def spelled(decoder: ConceptDecoder, keys) -> list[tuple[int, ...]]:
     tokens = decoder.encode_keys(keys)
     assert None not in tokens
     return tokens
+
+
+def grown(keys) -> PrefixTrie:
+    """A trie of these keys that were inserted and built, between others that came and went."""
+    trie = PrefixTrie(build_trie([(1, 2), *keys[:3]]))
+    for key in [(*keys[0], 5, 6), *keys[3:]]:
+        trie.insert(key)
+    for key in [(1, 2), (*keys[0], 5, 6)]:
+        trie.delete(key)
+    return trie
 
 
 @pytest.mark.parametrize("key", SCRIPTS)
@@ -220,6 +236,24 @@ def test_scores_come_in_an_order_fixed_by_the_keys(small):
         assert list(one) == list(other)
         for key in one:
             np.testing.assert_array_equal(one[key], other[key])
+
+
+def test_a_grown_trie_is_decoded_and_scored_as_a_built_one(small):
+    keys = spelled(small, KEYS)
+    trie = grown(keys).snapshot()
+    (found,), (expected,) = (
+        small.decode(TEXTS[:1], [[Constraint(one, SearchOptions(width=4))]])[0] for one in (trie, build_trie(keys))
+    )
+    assert [trie.tokens_of(one.key) for one in found] == [keys[one.key] for one in expected]
+    assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-4)
+
+    alone = {key: scores for group in small.score(TEXTS[0], keys) for key, scores in group.items()}
+    tree = small.model.tree(small._examples)
+    token, end = score_trie(tree, *small._read(tree, TEXTS[:1]), trie, small.terminator)
+    for key, scores in alone.items():
+        nodes = [trie.walk(key[: length + 1]) for length in range(len(key))]
+        np.testing.assert_allclose([*token[nodes], end[trie.find(key)]], scores, atol=1e-4)
+    assert (end[trie.ends() == NO_NODE] == 0).all()
 
 
 def test_the_fingerprint_follows_model_and_prompt(small, decoder):

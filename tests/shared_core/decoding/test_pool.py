@@ -17,13 +17,13 @@ COARSE = st.integers(-40, 0).map(lambda value: value / 8)
 def pool(trie: Trie, nodes: list[int], promise: list[float]) -> Pool:
     at = np.array(nodes, dtype=np.int64)
     promises = np.array(promise, dtype=np.float64)
-    tokens = trie.token[at].astype(np.int64)
+    tokens = np.array([trie.path(node)[-1] for node in nodes], dtype=np.int64)
     return Pool(at, tokens, np.full(len(at), 7), promises, promises, promises, promises)
 
 
 def best_below(trie: Trie, score: list[float]) -> np.ndarray:
     """The best score of the keys at or below each node, found the slow way."""
-    best = np.full(trie.node_count, -np.inf)
+    best = np.full(trie.node_limit, -np.inf)
     for key, tokens in enumerate(trie):
         for length in range(len(tokens) + 1):
             node = trie.walk(tokens[:length])

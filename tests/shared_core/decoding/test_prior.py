@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared_core.decoding import build_prior, gather_scores
+from shared_core.decoding import PriorChange, build_prior, gather_scores, update_prior
 from shared_core.decoding.prior import below
-from shared_core.schema import build_trie
+from shared_core.schema import NO_KEY, NO_NODE, PrefixTrie, build_trie, node_origins
+from shared_core.schema.growth import merged
 
 KEYS = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4).map(tuple), min_size=1, max_size=15, unique=True)
 SEED = st.integers(0, 2**32 - 1)
@@ -18,8 +19,8 @@ SEED = st.integers(0, 2**32 - 1)
 def steps(trie, seed):
     """A log-probability for the token into each node and for the terminator after each key."""
     random = np.random.default_rng(seed)
-    token = random.uniform(-12, -0.1, trie.node_count).astype(np.float32)
-    return token, random.uniform(-12, -0.1, trie.key_count).astype(np.float32)
+    token = random.uniform(-12, -0.1, trie.node_limit).astype(np.float32)
+    return token, random.uniform(-12, -0.1, trie.key_limit).astype(np.float32)
 
 
 def of_keys(trie, keys, token, end):
@@ -59,7 +60,7 @@ def test_sums_equal_those_of_single_keys(score, keys, seed):
         expected = sum(following[path[:depth]][token] for depth, token in enumerate(path))
         assert prior.prefix[node] == pytest.approx(expected, abs=1e-4)
     for place, key in enumerate(keys):
-        assert prior.total[place] == pytest.approx(prior.prefix[trie.end[place]] + following[key]["end"], abs=1e-4)
+        assert prior.total[place] == pytest.approx(prior.prefix[trie.walk(key)] + following[key]["end"], abs=1e-4)
     np.testing.assert_array_equal(before[0], token)
     np.testing.assert_array_equal(before[1], end)
 
@@ -78,8 +79,8 @@ def test_a_forced_token_costs_nothing_in_the_schema(keys, seed):
     trie = build_trie(keys)
     prior = build_prior(trie, *steps(trie, seed), "schema")
     for node in range(1, trie.node_count):
-        above = trie.parent[node]
-        if len(trie.allowed_tokens(above)) == 1 and trie.key[above] < 0:
+        above = int(trie.parents(np.array([node]))[0])
+        if len(trie.allowed_tokens(above)) == 1 and trie.key_at(above) == NO_KEY:
             assert prior.prefix[node] == pytest.approx(prior.prefix[above], abs=1e-5)
 
 
@@ -114,3 +115,76 @@ def test_no_keys_have_an_empty_prior(score):
     assert prior.prefix.tolist() == [0.0]
     assert prior.total.tolist() == []
     assert prior.best.tolist() == [-np.inf]
+
+
+@pytest.mark.parametrize("score", ["base", "schema"])
+@settings(max_examples=50)
+@given(keys=KEYS, more=KEYS, seed=SEED, data=st.data())
+def test_a_grown_and_shrunk_trie_has_the_prior_of_its_keys(score, keys, more, seed, data):
+    trie = PrefixTrie(build_trie(keys))
+    for key in more:
+        trie.insert(key)
+    for key in data.draw(st.sets(st.sampled_from(keys))):
+        trie.delete(key)
+    grown = trie.snapshot()
+    alone = build_trie(list(grown))
+    node = [grown.walk(alone.path(one)) for one in range(alone.node_count)]
+    key = [grown.find(one) for one in alone]
+    token, end = steps(grown, seed)
+    prior = build_prior(grown, token, end, score)
+    expected = build_prior(alone, token[node], end[key], score)
+    assert (len(prior.prefix), len(prior.best), len(prior.total)) == (grown.node_limit, grown.node_limit, len(end))
+    np.testing.assert_allclose(prior.prefix[node], expected.prefix, atol=1e-5)
+    np.testing.assert_allclose(prior.best[node], expected.best, atol=1e-5)
+    np.testing.assert_allclose(prior.total[key], expected.total, atol=1e-5)
+    dead = np.setdiff1d(np.arange(grown.key_limit), key)
+    assert (prior.total[dead] == -np.inf).all()
+
+
+def is_the_prior(prior, trie, token, end):
+    expected = build_prior(trie, token, end)
+    nodes = np.concatenate([nodes for nodes, *_ in trie.levels()])
+    np.testing.assert_allclose(prior.prefix[nodes], expected.prefix[nodes], atol=2e-5)
+    np.testing.assert_allclose(prior.best[nodes], expected.best[nodes], atol=2e-5)
+    np.testing.assert_allclose(prior.total, expected.total, atol=2e-5)
+
+
+@settings(max_examples=100)
+@given(keys=KEYS, more=KEYS, seed=SEED, merge=st.booleans(), data=st.data())
+def test_a_prior_grows_as_if_built_anew(keys, more, seed, merge, data):
+    """New keys come, and some of what was there gets other log-probabilities, better or worse."""
+    held = data.draw(st.integers(0, len(keys)))
+    before = build_trie(keys[:held])
+    prior = build_prior(before, *steps(before, seed))
+    trie = PrefixTrie(before)
+    for key in [*keys[held:], *more]:
+        trie.insert(key)
+    after = merged(trie.snapshot()) if merge else trie.snapshot()
+
+    token, end = steps(after, seed + 1)
+    origins = node_origins(before, after)
+    old = np.arange(after.node_limit) if origins is None else origins
+    old[old >= before.node_limit] = NO_NODE
+    there = np.flatnonzero(old != NO_NODE)
+    differing = data.draw(st.sets(st.sampled_from(there[there > 0].tolist()))) if len(there) > 1 else set()
+    same = np.setdiff1d(there, list(differing))
+    token[same] = steps(before, seed)[0][old[same]]
+    learned = data.draw(st.sets(st.sampled_from(range(held)))) if held else set()
+    kept = np.setdiff1d(np.arange(held), list(learned))
+    end[kept] = steps(before, seed)[1][kept]
+
+    nodes = np.setdiff1d(np.arange(1, after.node_limit), same)
+    numbers = np.setdiff1d(np.arange(after.key_limit), kept)
+    arrays = [prior.prefix.copy(), prior.total.copy(), prior.best.copy()]
+    grown = update_prior(prior, after, origins, PriorChange(nodes, token[nodes], numbers, end[numbers]))
+    is_the_prior(grown, after, token, end)
+    for array, kept_array in zip((prior.prefix, prior.total, prior.best), arrays, strict=True):
+        np.testing.assert_array_equal(array, kept_array)
+
+
+def test_nothing_that_changes_leaves_a_prior_as_it_is():
+    trie = build_trie([(1, 2), (1,), (3,)])
+    token, end = steps(trie, 0)
+    nothing = np.zeros(0, dtype=np.int64)
+    change = PriorChange(nothing, token[:0], nothing, end[:0])
+    is_the_prior(update_prior(build_prior(trie, token, end), trie, None, change), trie, token, end)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shared_core.decoding import ConceptDecoder, KeyVoice, build_prior, gather_scores
 from shared_core.decoding import decoder as decoder_module
-from shared_core.decoding import voice as voice_module
+from shared_core.decoding import spoken as spoken_module
 from shared_core.schema import build_trie
 
 KEYS = ["puppy", "puppy named rex", "rex", "cello lessons", "music", "北京大学", "may 8, 2023", "may 8", "canoe"]
@@ -124,7 +124,7 @@ def test_a_spoken_schema_holds_every_key_that_can_be_said(decoder, neutral, scor
 
 
 def test_unknown_scores_have_stand_ins_by_length(voice):
-    first, later, end = voice_module._UNKNOWN_FIRST, voice_module._UNKNOWN_LATER, voice_module._UNKNOWN_END
+    first, later, end = spoken_module.UNKNOWN_FIRST, spoken_module.UNKNOWN_LATER, spoken_module.UNKNOWN_END
     keys = ["music", "cello lessons", "canoe"]
     spoken = voice.speak(keys, "base")
     assert not spoken.known.any()

@@ -1,17 +1,16 @@
-"""The trie against plain sets and dictionaries of tuples."""
+"""Reading a trie, whether built, grown or shrunk, against plain sets of tuples."""
 
 from __future__ import annotations
 
-import threading
+import itertools
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from shared_core.errors import InvalidInputError
-from shared_core.schema import NO_KEY, ROOT, PrefixTrie, build_trie
+from shared_core.schema import NO_KEY, NO_NODE, ROOT, PrefixTrie, build_trie
 
 # Few tokens, so that keys share prefixes and are prefixes of each other; and large ones, on either side of a byte.
 TOKEN = st.one_of(st.integers(0, 3), st.sampled_from([254, 255, 256, 257, 65_535, 65_536, 2**31 - 1]))
@@ -19,203 +18,156 @@ KEY = st.lists(TOKEN, min_size=1, max_size=5).map(tuple)
 KEYS = st.lists(KEY, max_size=25, unique=True)
 
 
+@st.composite
+def tries(draw):
+    """A trie and its keys by number: some built, some inserted, some of either deleted again."""
+    keys = draw(KEYS)
+    built = draw(st.integers(0, len(keys)))
+    trie = PrefixTrie(build_trie(keys[:built]))
+    for key in keys[built:]:
+        trie.insert(key)
+    gone = draw(st.sets(st.sampled_from(range(len(keys))))) if keys else set()
+    for number in gone:
+        trie.delete(keys[number])
+    return trie.snapshot(), {number: key for number, key in enumerate(keys) if number not in gone}
+
+
 def prefixes(keys):
     """``Ω``: every prefix of every key, the empty one included."""
     return {()} | {key[:length] for key in keys for length in range(len(key) + 1)}
 
 
-@given(KEYS)
-def test_every_node_is_a_prefix_and_allows_what_keys_go_on_with(keys):
-    trie = build_trie(keys)
-    paths = [trie.path(node) for node in range(trie.node_count)]
-    assert len(paths) == len(set(paths))
-    assert set(paths) == prefixes(keys)
-    for node, path in enumerate(paths):
-        following = {key[len(path)] for key in keys if key[: len(path)] == path and len(key) > len(path)}
+def nodes_of(trie):
+    return np.concatenate([nodes for nodes, *_ in trie.levels()])
+
+
+@settings(max_examples=50)
+@given(tries())
+def test_every_node_is_a_prefix_and_allows_what_keys_go_on_with(made):
+    trie, keys = made
+    paths = {node: trie.path(node) for node in nodes_of(trie).tolist()}
+    assert len(paths) == len(set(paths.values())) == trie.node_count <= trie.node_limit
+    assert set(paths.values()) == prefixes(keys.values())
+    numbers = {key: number for number, key in keys.items()}
+    for node, path in paths.items():
+        assert node < trie.node_limit
+        following = {key[len(path)] for key in keys.values() if key[: len(path)] == path and len(key) > len(path)}
         assert trie.allowed_tokens(node).tolist() == sorted(following)
-        assert trie.key[node] == (keys.index(path) if path in keys else NO_KEY)
+        assert trie.key_at(node) == numbers.get(path, NO_KEY)
 
 
-@given(KEYS)
-def test_keys_come_back_in_the_order_given(keys):
-    trie = build_trie(keys)
+@settings(max_examples=50)
+@given(tries())
+def test_keys_come_back_under_their_numbers(made):
+    trie, keys = made
     assert trie.key_count == len(keys)
-    assert list(trie) == keys
-    assert [trie.tokens_of(number) for number in range(len(keys))] == keys
-    assert [trie.find(key) for key in keys] == list(range(len(keys)))
+    assert list(trie) == list(keys.values())
+    assert [trie.tokens_of(number) for number in keys] == list(keys.values())
+    assert [trie.find(key) for key in keys.values()] == list(keys)
+    assert trie.longest >= max(map(len, keys.values()), default=0)
+    for number in {-1, *range(trie.key_limit + 1)} - set(keys):
+        with pytest.raises(InvalidInputError, match=f"the number {number}"):
+            trie.tokens_of(number)
 
 
-@given(KEYS, st.lists(TOKEN, max_size=6).map(tuple))
-def test_walk_and_find_know_prefixes_and_keys_only(keys, tokens):
-    trie = build_trie(keys)
+@settings(max_examples=50)
+@given(tries(), st.lists(TOKEN, max_size=6).map(tuple))
+def test_walk_and_find_know_prefixes_and_keys_only(made, tokens):
+    trie, keys = made
     node = trie.walk(tokens)
-    assert (node is not None) == (tokens in prefixes(keys))
+    assert (node is not None) == (tokens in prefixes(keys.values()))
     if node is not None:
         assert trie.path(node) == tokens
-    assert trie.find(tokens) == (keys.index(tokens) if tokens in keys else None)
+    assert trie.find(tokens) == {key: number for number, key in keys.items()}.get(tokens)
 
 
-@given(KEYS, TOKEN)
-def test_a_child_is_one_token_further(keys, token):
-    trie = build_trie(keys)
-    for node in range(trie.node_count):
+@settings(max_examples=50)
+@given(tries(), st.one_of(TOKEN, st.sampled_from([-1, 2**31, 2**40])))
+def test_a_child_is_one_token_further(made, token):
+    trie, _ = made
+    for node in nodes_of(trie).tolist():
         below = trie.child(node, token)
         assert (below is not None) == (token in trie.allowed_tokens(node))
         if below is not None:
             assert trie.path(below) == (*trie.path(node), token)
 
 
+@settings(max_examples=50)
+@given(tries(), st.randoms(use_true_random=False))
+def test_many_nodes_are_read_as_each_by_itself(made, random):
+    trie, _ = made
+    nodes = nodes_of(trie)
+    nodes = np.array(random.choices(nodes.tolist(), k=2 * len(nodes)), dtype=np.int32)
+    asked = nodes.copy()
+    start, child, token = trie.children(nodes)
+    assert {part.dtype for part in (start, child, token, trie.keys_at(nodes))} == {np.dtype(np.int64)}
+    for node, low, high in zip(nodes.tolist(), start, start[1:], strict=False):
+        assert token[low:high].tolist() == trie.allowed_tokens(node).tolist()
+        assert child[low:high].tolist() == [trie.child(node, one) for one in token[low:high].tolist()]
+    assert start[-1] == len(child) == len(token)
+    assert trie.keys_at(nodes).tolist() == [trie.key_at(node) for node in nodes.tolist()]
+    above = trie.parents(child)
+    assert above.tolist() == np.repeat(nodes, np.diff(start)).tolist()
+    np.testing.assert_array_equal(nodes, asked)
+
+
+@settings(max_examples=50)
+@given(tries())
+def test_parents_ends_and_paths_lead_back_to_the_root(made):
+    trie, keys = made
+    assert trie.parents(np.array([ROOT])).tolist() == [NO_NODE]
+    ends = trie.ends()
+    assert ends.tolist() == trie.ends(np.arange(trie.key_limit)).tolist()
+    assert np.flatnonzero(ends != NO_NODE).tolist() == list(keys)
+    few = list(keys)[:1]
+    for some in (list(keys), few, []):  # many keys and few take different ways
+        nodes, starts = trie.paths(np.array(some, dtype=np.int64))
+        expected = [[trie.walk(keys[one][: length + 1]) for length in range(len(keys[one]))] for one in some]
+        assert nodes.tolist() == list(itertools.chain(*expected))
+        assert np.diff(starts).tolist() == list(map(len, expected))
+
+
+@settings(max_examples=50)
+@given(tries())
+def test_columns_hold_all_keys(made):
+    trie, keys = made
+    numbers, flat, starts = trie.columns()
+    assert numbers.tolist() == list(keys)
+    found = [flat[low:high].tolist() for low, high in itertools.pairwise(starts)]
+    assert found == [list(key) for key in keys.values()]
+
+
+@settings(max_examples=50)
 @given(KEYS)
-def test_nodes_are_numbered_level_by_level(keys):
+def test_built_nodes_are_numbered_level_by_level(keys):
     trie = build_trie(keys)
     depths = np.array([len(trie.path(node)) for node in range(trie.node_count)])
     assert (np.diff(depths) >= 0).all()
-    assert trie.levels.tolist() == np.searchsorted(depths, np.arange(depths[-1] + 2)).tolist()
-    assert trie.first[0] == 1
-    assert trie.first[-1] == trie.node_count
-    for node in range(trie.node_count):
-        children = np.flatnonzero(trie.parent == node)
-        assert children.tolist() == list(range(trie.first[node], trie.first[node + 1]))
-        assert (np.diff(trie.token[children].astype(np.int64)) > 0).all()
-    assert trie.parent[ROOT] == trie.token[ROOT] == -1
-
-
-@given(KEYS, st.randoms(use_true_random=False))
-def test_the_order_of_keys_changes_their_numbers_only(keys, random):
-    shuffled = random.sample(keys, len(keys))
-    one, other = build_trie(keys), build_trie(shuffled)
-    for name in ("first", "token", "parent", "levels"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    assert [keys[key] if key != NO_KEY else None for key in one.key] == [
-        shuffled[key] if key != NO_KEY else None for key in other.key
-    ]
+    assert trie.node_limit == trie.node_count
+    assert trie.longest == depths[-1]
+    assert trie.children(np.arange(trie.node_count))[1].tolist() == list(range(1, trie.node_count))
 
 
 def test_an_empty_trie_allows_nothing():
     trie = build_trie([])
-    assert (trie.node_count, trie.key_count) == (1, 0)
+    assert (trie.node_count, trie.key_count, trie.longest) == (1, 0, 0)
     assert trie.allowed_tokens(ROOT).tolist() == []
     assert trie.walk([]) == ROOT
     assert trie.walk([1]) is trie.find([1]) is trie.find([]) is trie.child(ROOT, 0) is None
     assert list(trie) == []
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ([(1, 2), ()], "without tokens"),
-        ([(1,), (2, -1)], "negative"),
-        ([(1, 2), (3,), (1, 2)], "twice"),
-        ([(1,), (1,)], "twice"),
-    ],
-)
-def test_unusable_keys_are_refused(keys, message):
-    with pytest.raises(InvalidInputError, match=message):
-        build_trie(keys)
+@pytest.mark.parametrize(("largest", "width"), [(65_535, 2), (65_536, 4)])
+def test_tokens_take_as_little_room_as_they_can(largest, width):
+    trie = build_trie([(largest,), (1, 2)])
+    assert trie.allowed_tokens(ROOT).itemsize == width
+    assert trie.allowed_tokens(ROOT).tolist() == [1, largest]
 
 
-@pytest.mark.parametrize("key", [(), (-1,), (3, -2)])
-def test_unusable_keys_are_not_inserted(key):
-    trie = PrefixTrie([(1, 2)])
-    with pytest.raises(InvalidInputError):
-        trie.insert(key)
-    assert list(trie) == [(1, 2)]
-    assert list(trie.snapshot()) == [(1, 2)]
-
-
-class ChangingTrie(RuleBasedStateMachine):
-    """A :class:`PrefixTrie` beside a dictionary, with every snapshot taken on the way."""
-
-    def __init__(self):
-        super().__init__()
-        self.trie = PrefixTrie()
-        self.model = {}
-        self.taken = []
-
-    @rule(key=KEY)
-    def insert(self, key):
-        assert self.trie.insert(list(key)) == (key not in self.model)
-        self.model.setdefault(key)
-
-    @rule(key=KEY)
-    def delete(self, key):
-        assert self.trie.delete(key) == (key in self.model)
-        self.model.pop(key, None)
-
-    @rule(data=st.data())
-    def delete_one_of_the_keys(self, data):
-        if self.model:
-            self.delete(data.draw(st.sampled_from(list(self.model))))
-
-    @rule()
-    def snapshot(self):
-        self.taken.append((self.trie.snapshot(), list(self.model)))
-
-    @invariant()
-    def holds_the_same_keys(self):
-        assert len(self.trie) == len(self.model)
-        assert list(self.trie) == list(self.model)
-        assert all(key in self.trie for key in self.model)
-        assert (9, 9, 9) not in self.trie
-
-    @invariant()
-    def snapshots_stay_as_they_were(self):
-        for trie, keys in self.taken:
-            assert list(trie) == keys
-        if self.taken and self.taken[-1][1] == list(self.model):
-            assert list(self.trie.snapshot()) == list(self.model)
-
-
-TestChangingTrie = ChangingTrie.TestCase
-TestChangingTrie.settings = settings(max_examples=25, stateful_step_count=30)
-
-
-def test_readers_of_a_snapshot_do_not_see_the_writer():
-    keys = [(number % 7, number % 11, number) for number in range(400)]
-    trie = PrefixTrie(keys[:100])
-    snapshot = trie.snapshot()
-    reads, stop = threading.Semaphore(0), threading.Event()
-    faults = []
-
-    def read():
-        while not stop.is_set():
-            if list(snapshot) != keys[:100] or snapshot.find(keys[100]) is not None:
-                faults.append("the snapshot changed")
-            now = trie.snapshot()
-            if list(now) != keys[: now.key_count]:
-                faults.append("a snapshot of no moment")
-            reads.release()
-
-    readers = [threading.Thread(target=read) for _ in range(3)]
-    for reader in readers:
-        reader.start()
-    for number, key in enumerate(keys[100:]):
-        trie.insert(key)
-        if number % 10 == 0:
-            assert reads.acquire(timeout=10)
-    stop.set()
-    for reader in readers:
-        reader.join()
-    assert not faults
-    assert list(trie.snapshot()) == keys
-
-
-def test_a_snapshot_taken_during_an_insert_does_not_hide_it(monkeypatch):
-    """A reader builds its snapshot from the keys of a moment; what is inserted meanwhile is in the next one."""
-    trie = PrefixTrie([(1,)])
-    building, inserted = threading.Event(), threading.Event()
-
-    def slow_build(keys):
-        keys = list(keys)
-        building.set()
-        inserted.wait(0.2)
-        return build_trie(keys)
-
-    monkeypatch.setattr("shared_core.schema.trie.build_trie", slow_build)
-    reader = threading.Thread(target=trie.snapshot)
-    reader.start()
-    assert building.wait(5)
-    trie.insert((2,))
-    inserted.set()
-    reader.join()
-    assert list(trie.snapshot()) == [(1,), (2,)]
+def test_bytes_are_counted():
+    keys = [(number % 50, number % 70, number) for number in range(3_000)]
+    built = build_trie(keys)
+    assert 8 * len(keys) < built.nbytes < 30 * len(keys)
+    trie = PrefixTrie(built)
+    trie.insert((1, 2, 3, 4))
+    assert 0 < trie.snapshot().nbytes - built.nbytes < 10_000
