@@ -39,7 +39,7 @@ def _run(cell: Cell) -> Iterable[Row]:
 
 
 def _time_by_keys(cells: Sequence[Cell], title: str) -> Figure:
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
     for system in SYSTEMS:
         points = [(cell.keys, statistics.median(row.cold)) for cell in cells if (row := cell.row(system)) is not None]
@@ -48,7 +48,7 @@ def _time_by_keys(cells: Sequence[Cell], title: str) -> Figure:
     axes.plot([cell.keys for cell in cells], [statistics.median(cell.floor) for cell in cells], "k--", label="floor")
     axes.set(xscale="log", yscale="log", xlabel="keys", ylabel=_SECONDS, title=title)
     axes.grid(visible=True, alpha=0.3)
-    axes.legend(fontsize="small")
+    figure.legend(fontsize="small", loc="outside right upper")
     return figure
 
 
@@ -66,7 +66,7 @@ def _time_by_system(cell: Cell, title: str) -> Figure:
 
 
 def _recall_by_time(cells: Sequence[Cell], title: str) -> Figure:
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
     labelled: set[str] = set()
     for cell in cells:
@@ -83,5 +83,5 @@ def _recall_by_time(cells: Sequence[Cell], title: str) -> Figure:
     axes.set(xscale="log", ylim=(-0.05, 1.08), xlabel=_SECONDS, ylabel="share of the true best keys", title=title)
     axes.grid(visible=True, alpha=0.3)
     if labelled:
-        axes.legend(fontsize="small")
+        figure.legend(fontsize="small", loc="outside right upper")
     return figure

@@ -11,8 +11,8 @@ from benchmarks.decoding.cells import Cell, Row, median_ratio
 from benchmarks.decoding.measurement import BASE
 
 _COLUMNS = (
-    *("system", "cold s", "warm s", "× ours", "passes", "tokens", "memory MiB"),
-    *("keys found", "recall", "score gap", "set-up s"),
+    *("system", "cold s", "warm s", "× ours", "passes", "tokens", "MiB"),
+    *("found", "recall", "gap", "set-up s"),
 )
 
 
@@ -93,7 +93,9 @@ def _ratio(times: Sequence[float], base: Row | None) -> str:
 def _number(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 0.1 else f"{value:.3f}"
 
 
 def _title(cell: Cell) -> str:
@@ -116,7 +118,14 @@ def tables(cells: Sequence[Cell]) -> list[Table]:
     made = []
     for cell in cells:
         missing = [f"{row.system}: {row.reason}" for row in cell.rows if row.reason is not None]
-        table = Table(title=_title(cell), caption="\n".join(missing) or None, caption_justify="left")
+        # Without frames the columns fit into 80 characters.
+        table = Table(
+            box=None,
+            padding=(0, 1, 0, 0),
+            title=_title(cell),
+            caption="\n".join(missing) or None,
+            caption_justify="left",
+        )
         for at, column in enumerate(_COLUMNS):
             table.add_column(column, justify="right" if at else "left", no_wrap=True)
         for line in _lines(cell):
