@@ -100,7 +100,7 @@ def build_keys(conversations: Sequence[Sequence[MemoryEntry]], decoder: ConceptD
     from_conversations = len(texts)
     barren = 0
     for chunk in synthetic_keys(real):
-        if len(texts) == count:
+        if len(texts) >= count:
             break
         barren = 0 if take(chunk) else barren + 1
         if barren == _PATIENCE:
