@@ -1,0 +1,1 @@
+"""How fast, how frugal and how exact the constrained search is, beside what people use instead."""

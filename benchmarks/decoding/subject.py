@@ -1,0 +1,71 @@
+"""The embedded model, loaded once and shared by every system that is compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from shared_core.decoding import ConceptDecoder
+from shared_core.errors import ModelError
+from shared_core.models import LanguageModel, cache_folder, load_model
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """One model under both faces.
+
+    Attributes:
+        folder: Where its weights and its tokenizer lie.
+        model: As Transformers knows it, float32 on the CPU.
+        tokenizer: Its tokenizer.
+        engine: The same weights behind this project's port.
+        decoder: The project's decoder over it, for the prompt, the keys' tokens and their terminator.
+        threads: Bound on torch's threads.
+    """
+
+    folder: Path
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    engine: LanguageModel
+    decoder: ConceptDecoder
+    threads: int
+
+    @property
+    def terminator(self) -> int:
+        """The token that ends a key."""
+        return self.decoder.terminator
+
+    @property
+    def end(self) -> int:
+        """The token with which the model ends a text."""
+        return min(self.engine.ends)
+
+    @property
+    def vocabulary(self) -> int:
+        """Width of the model's logits."""
+        return int(self.model.config.get_text_config(decoder=True).vocab_size)
+
+
+def load_subject(threads: int) -> Subject:
+    """Load the embedded model.
+
+    Its converted copy is told from those of other models by the fingerprint of the weights.
+
+    Raises:
+        ModelError: if the copy cannot be found.
+    """
+    torch.set_num_threads(threads)
+    fingerprint = load_model(device="cpu", threads=threads).fingerprint  # converts it on first use
+    for config in sorted(cache_folder().glob("*/config.json")):
+        folder = config.parent
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        engine = load_model((model, tokenizer), threads=threads)
+        if engine.fingerprint == fingerprint:
+            # Nothing but what a system asks for: its own settings could sample, penalise or cool.
+            model.generation_config = GenerationConfig()  # type: ignore[no-untyped-call]
+            return Subject(folder, model, tokenizer, engine, ConceptDecoder(engine), threads)
+    raise ModelError(f"the embedded model's copy is not in {cache_folder()}")
