@@ -60,9 +60,9 @@ class Floor:
     """
 
     def __init__(self, subject: Subject, prompt: Sequence[int], rounds: Sequence[Sequence[Tokens]]) -> None:
-        self._model = subject.model
+        self._model = subject.optimized  # the engine's own layers: what is left is the search
         self._prompt = torch.tensor([prompt])
-        self._rounds = _prepare(len(prompt), rounds, subject.model.dtype)
+        self._rounds = _prepare(len(prompt), rounds, subject.optimized.dtype)
 
     @property
     def rounds(self) -> int:

@@ -120,7 +120,7 @@ def measure(
 
 
 def _try(subject: Subject, system: System, prompt: Sequence[int], width: int) -> _Tried:
-    with counted(subject.model) as passes:
+    with counted(subject.model, subject.optimized) as passes:
         keys, memory = peak_memory(lambda: system.read(prompt)(width))
     return _Tried(keys, passes.count, passes.tokens, memory)
 

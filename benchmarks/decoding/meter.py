@@ -35,19 +35,20 @@ class Passes:
 
 
 @contextmanager
-def counted(model: nn.Module) -> Iterator[Passes]:
-    """Count a model's forward passes, whoever calls it and by which of its faces: each looks its tokens up once."""
+def counted(*models: nn.Module) -> Iterator[Passes]:
+    """Count the forward passes of models, whoever calls them and by which face: each looks its tokens up once."""
     passes = Passes()
 
     def count(_: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
         passes.count += 1
         passes.tokens += inputs[0].numel()
 
-    hook = model.get_input_embeddings().register_forward_pre_hook(count)  # type: ignore[operator]
+    hooks = [model.get_input_embeddings().register_forward_pre_hook(count) for model in models]  # type: ignore[operator]
     try:
         yield passes
     finally:
-        hook.remove()
+        for hook in hooks:
+            hook.remove()
 
 
 class _Peak:

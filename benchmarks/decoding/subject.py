@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, 
 
 from shared_core.decoding import ConceptDecoder
 from shared_core.errors import ModelError
-from shared_core.models import LanguageModel, cache_folder, load_model
+from shared_core.models import LanguageModel, TransformersModel, cache_folder, load_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,15 +19,17 @@ class Subject:
 
     Attributes:
         folder: Where its weights and its tokenizer lie.
-        model: As Transformers knows it, float32 on the CPU.
+        model: As Transformers loads it, float32 on the CPU.
+        optimized: The same weights, laid out for the processor by this project's engine.
         tokenizer: Its tokenizer.
-        engine: The same weights behind this project's port.
+        engine: ``optimized`` behind this project's port.
         decoder: The project's decoder over it, for the prompt, the keys' tokens and their terminator.
         threads: Bound on torch's threads.
     """
 
     folder: Path
     model: PreTrainedModel
+    optimized: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     engine: LanguageModel
     decoder: ConceptDecoder
@@ -62,10 +64,12 @@ def load_subject(threads: int) -> Subject:
     for config in sorted(cache_folder().glob("*/config.json")):
         folder = config.parent
         tokenizer = AutoTokenizer.from_pretrained(folder)
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-        engine = load_model((model, tokenizer), threads=threads)
+        optimized = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+        engine = TransformersModel(optimized, tokenizer, threads=threads, optimize=True)
         if engine.fingerprint == fingerprint:
-            # Nothing but what a system asks for: its own settings could sample, penalise or cool.
-            model.generation_config = GenerationConfig()  # type: ignore[no-untyped-call]
-            return Subject(folder, model, tokenizer, engine, ConceptDecoder(engine), threads)
+            model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+            for one in (model, optimized):
+                # Nothing but what a system asks for: its own settings could sample, penalise or cool.
+                one.generation_config = GenerationConfig()  # type: ignore[no-untyped-call]
+            return Subject(folder, model, optimized, tokenizer, engine, ConceptDecoder(engine), threads)
     raise ModelError(f"the embedded model's copy is not in {cache_folder()}")

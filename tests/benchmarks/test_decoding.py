@@ -244,7 +244,7 @@ def _branched(prefix: tuple[int, ...], keys: list[tuple[int, ...]]) -> bool:
 def test_the_floor_runs_what_it_should(subject: Subject, schema: Schema, prompt: list[int]) -> None:
     rounds = unavoidable_rounds(schema.spoken.trie, schema.keys.tokens)
     floor = Floor(subject, prompt, rounds)
-    with counted(subject.model) as passes:
+    with counted(subject.optimized) as passes:
         read, rest = floor.run()
     assert min(read, rest) > 0
     assert passes.count == 1 + floor.rounds == 1 + len(rounds)
@@ -255,7 +255,7 @@ def test_the_floor_masks_as_plain_passes_do(subject: Subject, schema: Schema, pr
     key = max(schema.keys.tokens, key=len)
     floor = Floor(subject, prompt, unavoidable_rounds(schema.spoken.trie, schema.keys.tokens))
     last: list[tuple[list[int], torch.Tensor]] = []
-    hook = subject.model.register_forward_hook(
+    hook = subject.optimized.register_forward_hook(
         lambda _, __, given, output: last.append((given["input_ids"][0].tolist(), output.logits[0])), with_kwargs=True
     )
     try:

@@ -14,7 +14,7 @@ from benchmarks.decoding.systems.ours import Ours
 from benchmarks.decoding.systems.processor import Processor
 from benchmarks.decoding.systems.system import System, Unavailable
 
-SYSTEMS = ("ours-beam", "ours-exact", "hf-naive", "hf-processor", "hf-cached", *ENGINES)
+SYSTEMS = ("ours-beam", "ours-exact", "hf-naive", "hf-processor", "hf-cached", "hf-cached-optimized", *ENGINES)
 """Every system, in the order of the tables."""
 
 EXACT_KEYS = 10_000
@@ -57,4 +57,5 @@ def build_system(name: str, subject: Subject, schema: Schema, compile_limit: flo
         if attempt.failure is not None:
             raise Unavailable(f"{attempt.failure} (tried for {attempt.seconds:.1f} s)")
         return Grammar(subject, schema, name), attempt.seconds
-    return Processor(subject, schema, cached=name == "hf-cached"), schema.seconds
+    cached = name != "hf-processor"
+    return Processor(subject, schema, cached=cached, optimized=name == "hf-cached-optimized"), schema.seconds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from transformers import DynamicCache
@@ -21,10 +22,11 @@ class Processor:
         subject: The model.
         schema: The keys.
         cached: Whether the prompt is read once and its state repeated for each beam, rather than read by generate.
+        optimized: Whether generate runs on the engine's layers, rather than on those of Transformers.
     """
 
-    def __init__(self, subject: Subject, schema: Schema, *, cached: bool) -> None:
-        self._subject = subject
+    def __init__(self, subject: Subject, schema: Schema, *, cached: bool, optimized: bool = False) -> None:
+        self._subject = replace(subject, model=subject.optimized) if optimized else subject
         self._schema = schema
         self._cached = cached
 
