@@ -19,17 +19,9 @@ from sqlalchemy.exc import ArgumentError
 
 from shared_core.entry import MemoryEntry, check_namespace, check_text
 from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError
-from shared_core.store import reading, sqlite, writing
-from shared_core.store.values import (
-    ConceptLink,
-    EntryWrite,
-    Erased,
-    KeyScores,
-    Known,
-    NamespaceInfo,
-    NamespaceState,
-    WriteOutcome,
-)
+from shared_core.store import loading, reading, scoring, sqlite, writing
+from shared_core.store.state import NamespaceChange, NamespaceState, ScoreColumns
+from shared_core.store.values import ConceptLink, EntryWrite, Erased, KeyScores, Known, NamespaceInfo, WriteOutcome
 
 Name: TypeAlias = tuple[str, ...]
 
@@ -134,7 +126,24 @@ class Store:
         _check_ids(scores)
         with self._namespace(name, write=True) as (connection, number):
             if number is not None:
-                writing.put_scores(connection, number, fingerprint, scores)
+                scoring.put_scores(connection, number, fingerprint, scores)
+
+    def save_columns(self, namespace: Name, fingerprint: str, state: NamespaceState, columns: ScoreColumns) -> None:
+        """Store how one model reads many concepts, in columns: token ids as soon as the model has spelled them.
+
+        Where neutral log-probabilities are not known, those that are stored stay, with their token ids. Concepts
+        that are gone are skipped. Does not change the generation.
+
+        Args:
+            namespace: Where the concepts are.
+            fingerprint: The model.
+            state: What ``columns.concept`` indexes; it may be of an earlier moment.
+            columns: The scores; ``columns.saved`` is ignored.
+        """
+        name = check_namespace(namespace)
+        check_text(fingerprint, "fingerprint")
+        with self._writing() as connection:
+            scoring.put_columns(connection, name, fingerprint, state, columns)
 
     def load(self, namespace: Name, fingerprint: str | None = None) -> NamespaceState:
         """The whole namespace as of one moment; empty if it does not exist.
@@ -145,7 +154,35 @@ class Store:
         """
         name = check_namespace(namespace)
         with self._reading() as connection, self._sound():
-            return reading.read_state(connection, name, fingerprint)
+            return loading.read_state(connection, name, fingerprint)
+
+    def changes(self, namespace: Name, since: NamespaceState) -> NamespaceChange | None:
+        """What was added to the namespace since a state of it, read at a cost in proportion to that.
+
+        Returns:
+            The change (see :meth:`.NamespaceState.after`); ``None`` if something was erased or replaced meanwhile:
+            then only :meth:`load` will do, and nothing of the old state should be kept.
+        """
+        name = check_namespace(namespace)
+        with self._reading() as connection, self._sound():
+            return loading.read_change(connection, name, since)
+
+    def load_scores(
+        self, namespace: Name, fingerprint: str, state: NamespaceState, since: ScoreColumns | None = None
+    ) -> ScoreColumns:
+        """How one model reads the concepts of a state, in columns, as far as it is stored.
+
+        Args:
+            namespace: Where the concepts are.
+            fingerprint: The model.
+            state: What ``concept`` of the result indexes; it may be of an earlier moment.
+            since: Read only what was saved after these were (see :meth:`.ScoreColumns.after`). They must belong to
+                ``state`` or to one that it was made of by adding.
+        """
+        name = check_namespace(namespace)
+        check_text(fingerprint, "fingerprint")
+        with self._reading() as connection, self._sound():
+            return scoring.read_columns(connection, name, fingerprint, state, None if since is None else since.saved)
 
     @contextmanager
     def scan(self, namespace: Name) -> Iterator[tuple[int, Iterator[EntryWrite]]]:
