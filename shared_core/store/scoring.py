@@ -87,6 +87,7 @@ def put_columns(
     columns = replace(columns, concept=now).select(there[np.argsort(now[there], kind="stable")])
     if not len(columns.concept):
         return
+    columns.neutral[np.repeat(~columns.known, np.diff(columns.starts) + 1)] = np.nan
     model = _model(connection, fingerprint)
     stored, _ = _read(connection, number, model, _blocks_of(columns.concept))
     # Neutral log-probabilities are not given up for token ids alone.
@@ -130,6 +131,9 @@ def _read(
     numbers = arrays["concepts"].astype(np.int64, copy=False)
     if (sizes < 0).any() or (numbers[1:] <= numbers[:-1]).any():
         raise ValueError("the scores of a block are out of order")
+    known = arrays["known"].astype(np.bool_)
+    if not np.isnan(arrays["neutral"][np.repeat(~known, sizes + 1)]).all():
+        raise ValueError("scores of a block are there that are not known")
     saved = np.repeat(np.array([row[0] for row in rows], dtype=np.int64), counts)
     columns = ScoreColumns(
         saved=0,
@@ -137,7 +141,7 @@ def _read(
         starts=ends,
         tokens=arrays["token_ids"].astype(np.int32, copy=False),
         neutral=arrays["neutral"].astype(np.float32, copy=False),
-        known=arrays["known"].astype(np.bool_),
+        known=known,
     )
     return columns, saved
 

@@ -39,7 +39,7 @@ _DAMAGED: Final = re.compile(f"malformed|{_NOT_SQLITE}|decode to UTF-8")
 
 BUSY_SECONDS = 30.0
 _WIPE_SECONDS = 10.0
-_FETCHED_TOGETHER = 20_000
+_FETCHED_TOGETHER = 2000
 
 
 def open_engine(path: Path | None, *, create: bool) -> Engine:
