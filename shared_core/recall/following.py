@@ -29,11 +29,12 @@ class FollowedSnapshot:
             if known is not None and known.generation == self._store.generation(self._namespace):
                 return known
             change = None if known is None else self._store.changes(self._namespace, known.state)
-            if known is None or change is None:
-                self._snapshot = None  # lets go of what was erased, and of the memory it takes, before it reads anew
-                self._snapshot = Snapshot.build(self._store.load(self._namespace))
-            else:
+            if known is not None and change is not None:
                 self._snapshot = known.after(change)
+                return self._snapshot
+            # The old one goes first: it holds what was erased, and memory for two is not needed.
+            self._snapshot = known = None
+            self._snapshot = Snapshot.build(self._store.load(self._namespace))
             return self._snapshot
 
     def drop(self) -> None:

@@ -14,12 +14,11 @@ from typing import TypeAlias
 from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
 from shared_core.entry import MemoryEntry, check_namespace, check_text
 from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError
 from shared_core.store import loading, reading, scoring, sqlite, writing
+from shared_core.store.location import parse_location
 from shared_core.store.state import NamespaceChange, NamespaceState, ScoreColumns
 from shared_core.store.values import ConceptLink, EntryWrite, Erased, KeyScores, Known, NamespaceInfo, WriteOutcome
 
@@ -62,7 +61,7 @@ class Store:
             StoreUnavailableError: if it cannot be opened for writing.
             StoreError: if it is damaged.
         """
-        path = _parse(path_or_url)
+        path = parse_location(path_or_url)
         return cls(sqlite.open_engine(path, create=create), path)
 
     @property
@@ -343,32 +342,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-
-def _parse(path_or_url: str | Path) -> Path | None:
-    if isinstance(path_or_url, str):
-        check_text(path_or_url, "path")
-        if path_or_url == ":memory:":
-            return None
-        if "://" in path_or_url:
-            return _parse_url(path_or_url)
-        if not path_or_url.strip():
-            raise InvalidInputError('the path is empty: pass the path of a file, or ":memory:"')
-    return Path(path_or_url).absolute()
-
-
-def _parse_url(text: str) -> Path | None:
-    try:
-        url = make_url(text)
-    except (ArgumentError, ValueError) as error:
-        raise InvalidInputError("the database URL cannot be read: write it as sqlite:///memory.db") from error
-    if url.get_backend_name() != "sqlite":
-        raise InvalidInputError(
-            f"a memory cannot be kept in {url.get_backend_name()} yet: pass a path or a sqlite:/// URL"
-        )
-    if url.query:
-        raise InvalidInputError("the database URL has options, which are not supported: leave them out")
-    return None if url.database in (None, "", ":memory:") else Path(url.database).absolute()
 
 
 def _check_ids(ids: Collection[str]) -> list[str]:
