@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -152,7 +153,7 @@ class Store:
             fingerprint: The model whose scores to load; ``None`` for no scores.
         """
         name = check_namespace(namespace)
-        with self._reading() as connection, self._sound():
+        with self._reading() as connection, self._sound(), _uncollected():
             return loading.read_state(connection, name, fingerprint)
 
     def changes(self, namespace: Name, since: NamespaceState) -> NamespaceChange | None:
@@ -342,6 +343,18 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Pause the garbage collector, which would walk again and again over a million new tuples that all stay."""
+    paused = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if paused:
+            gc.enable()
 
 
 def _check_ids(ids: Collection[str]) -> list[str]:
