@@ -26,6 +26,7 @@ from shared_core.models import LanguageModel, ModelSource
 from shared_core.recall import (
     Answer,
     Explanation,
+    FollowedSnapshot,
     Question,
     Recall,
     Recaller,
@@ -161,7 +162,7 @@ class SchemaMemory:
         self._owner = owner
         self._write_lock = threading.Lock()
         self._snapshot_lock = threading.Lock()
-        self._snapshot: Snapshot | None = None
+        self._followed = FollowedSnapshot(store, namespace)
         self._spoken: _Spoken | None = None
         # Few threads, whatever the number of callers: one for writes, one for store and ranking of recalls.
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-write")
@@ -600,16 +601,13 @@ class SchemaMemory:
         return await future
 
     def _current(self) -> Snapshot:
-        """The snapshot of now: made again when this or another process has written."""
-        with self._snapshot_lock:
-            if self._snapshot is None or self._snapshot.generation != self._store.generation(self._namespace):
-                self._snapshot = Snapshot.build(self._store.load(self._namespace), self._snapshot)
-            return self._snapshot
+        """The snapshot of now, with what this or another process has written."""
+        return self._followed.current()
 
     def _drop_snapshot(self) -> None:
         """Let nothing of what was erased live on in this process."""
+        self._followed.drop()
         with self._snapshot_lock:
-            self._snapshot = None
             self._spoken = None
 
     def _speak(self, snapshot: Snapshot) -> _Spoken:

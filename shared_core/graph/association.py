@@ -73,29 +73,37 @@ class AssociativeGraph:
 
     Args:
         keys: The concepts' keys; position is the concept's index.
-        concepts: Concept of each link, shape (links,).
-        entries: Entry of each link, shape (links,).
-        weights: Weight of each link in (0, 1], shape (links,). A co-occurrence counts as the product of its
-            two links' weights: 1 when both were said, less when one was inferred.
-        entry_count: Number of entries, ``N``.
+        by_concept: The entries of each concept.
+        by_entry: The concepts of each entry: the same links. Their weights are in (0, 1]; a co-occurrence counts as
+            the product of its two links' weights: 1 when both were said, less when one was inferred.
     """
 
-    def __init__(
-        self,
+    def __init__(self, keys: Sequence[str], by_concept: Incidence, by_entry: Incidence) -> None:
+        self.keys = keys
+        self.by_concept = by_concept
+        self.by_entry = by_entry
+        self.entry_count = by_entry.row_count
+        """Number of entries, ``N``."""
+        self.frequency: Ints = np.diff(by_concept.starts)
+        """Entries that each concept occurs in (``df``), shape (concepts,)."""
+        self.idf: Floats = inverse_document_frequency(self.frequency, self.entry_count)
+        """Inverse document frequency, shape (concepts,); see :func:`inverse_document_frequency`."""
+
+    @classmethod
+    def from_links(
+        cls,
         keys: Sequence[str],
         concepts: NDArray[np.integer],
         entries: NDArray[np.integer],
         weights: NDArray[np.floating],
         entry_count: int,
-    ) -> None:
-        self.keys = keys
-        self.entry_count = entry_count
-        self.by_concept = Incidence.from_links(concepts, entries, weights, len(keys))
-        self.by_entry = Incidence.from_links(entries, concepts, weights, entry_count)
-        self.frequency: Ints = np.diff(self.by_concept.starts)
-        """Entries that each concept occurs in (``df``), shape (concepts,)."""
-        self.idf: Floats = inverse_document_frequency(self.by_concept, entry_count)
-        """Inverse document frequency, shape (concepts,); see :func:`inverse_document_frequency`."""
+    ) -> AssociativeGraph:
+        """The graph of links given as three arrays, each of shape (links,): concept, entry, weight."""
+        return cls(
+            keys,
+            Incidence.from_links(concepts, entries, weights, len(keys)),
+            Incidence.from_links(entries, concepts, weights, entry_count),
+        )
 
     def neighbours(self, concept: int) -> tuple[Ints, Floats]:
         """Concepts that co-occur with one, ascending, and their edge weights (Eq. 10), each shape (n,)."""

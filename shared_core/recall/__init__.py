@@ -2,6 +2,7 @@
 
 from shared_core.recall.answering import Answer, compose_answer
 from shared_core.recall.explanation import Explanation
+from shared_core.recall.following import FollowedSnapshot
 from shared_core.recall.lexical import LexicalIndex, searchable_text
 from shared_core.recall.mentions import MentionIndex
 from shared_core.recall.ranking import Episodes, RankingWeights, rank_entries
@@ -14,6 +15,7 @@ __all__ = [
     "ContextConcept",
     "Episodes",
     "Explanation",
+    "FollowedSnapshot",
     "LexicalIndex",
     "MentionIndex",
     "Question",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shared_core.entry import MemoryEntry
-from shared_core.recall.mentions import content_stems, word_stems
 from shared_core.recall.postings import Postings
+from shared_core.recall.stems import content_stems, number_stems
 
 # Measured on dialogue turns: short texts want less length normalisation than the customary 0.75.
 K1 = 1.2
@@ -40,32 +40,28 @@ class LexicalIndex:
     ``score = Σ idf · tf / (tf + k1 · (1 - b + b · length / mean length))`` over the distinct content stems of
     the query, with ``idf = ln(1 + (N - df + ½) / (df + ½))``.
 
+    Summands are computed when they are asked for: each depends on the number and the mean length of all entries.
+
     Attributes:
-        postings: The stems of each entry, both ways.
-        impacts: The summand of each posting, in the order of ``postings.documents``, shape (postings,).
+        postings: The stems of the entries.
     """
 
     postings: Postings
-    impacts: NDArray[np.float32]
 
     @classmethod
-    def build(cls, texts: Iterable[str]) -> LexicalIndex:
+    def build(cls, texts: Sequence[str]) -> LexicalIndex:
         """Index texts (see :func:`searchable_text`); an entry's number is its place."""
-        return _weighted(Postings.build(map(word_stems, texts)))
+        return cls(Postings.empty()).extend(texts)
 
-    def extend(self, texts: Iterable[str]) -> LexicalIndex:
+    def extend(self, texts: Sequence[str]) -> LexicalIndex:
         """A new index with further texts at the end; the others are not read again."""
-        return _weighted(self.postings.extend(map(word_stems, texts)))
-
-    def select(self, kept: Sequence[int] | NDArray[np.integer]) -> LexicalIndex:
-        """A new index of these entries, renumbered in this order."""
-        return _weighted(self.postings.select(kept))
+        vocabulary = dict(self.postings.vocabulary)  # a copy: readers may still use the old postings
+        return LexicalIndex(self.postings.extend(vocabulary, *number_stems(texts, vocabulary)))
 
     def scores(self, query: str) -> NDArray[np.float32]:
         """Score of every entry, 0 where no word matches, shape (entries,)."""
-        places = self.postings.places(self._stems(query))
-        entries, size = self.postings.documents[places], self.postings.document_count
-        return np.bincount(entries, weights=self.impacts[places], minlength=size).astype(np.float32)
+        entries, impacts = self._impacts(self._stems(query))
+        return np.bincount(entries, weights=impacts, minlength=self.postings.document_count).astype(np.float32)
 
     def group_scores(self, query: str, groups: NDArray[np.integer]) -> NDArray[np.float32]:
         """What each group of entries covers of the query: each stem once, where it scores best.
@@ -79,9 +75,9 @@ class LexicalIndex:
         """
         totals = np.zeros(int(groups.max(initial=-1)) + 1, dtype=np.float32)
         for stem in self._stems(query):
-            places = slice(self.postings.stem_starts[stem], self.postings.stem_starts[stem + 1])
+            entries, impacts = self._impacts(np.array([stem]))
             best = np.zeros_like(totals)
-            np.maximum.at(best, groups[self.postings.documents[places]], self.impacts[places])
+            np.maximum.at(best, groups[entries], impacts)
             totals += best
         return totals
 
@@ -101,6 +97,19 @@ class LexicalIndex:
     def _stems(self, query: str) -> NDArray[np.int64]:
         return self.postings.known(content_stems(query))
 
+    def _impacts(self, stems: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Entry and summand of every posting of some stems, each shape (n,)."""
+        postings = self.postings
+        places = postings.places(stems)
+        frequency = postings.stem_starts[stems + 1] - postings.stem_starts[stems]
+        size = postings.document_count
+        idf = np.log1p((size - frequency + 0.5) / (frequency + 0.5))
+        mean = float(postings.lengths.mean()) if size else 0.0
+        entries, counts = postings.documents[places], postings.counts[places]
+        relative = postings.lengths[entries] / max(mean, 1.0)
+        impacts = np.repeat(idf, frequency) * counts / (counts + K1 * (1 - B + B * relative))
+        return entries, impacts.astype(np.float32)
+
 
 def searchable_text(entry: MemoryEntry) -> str:
     """All that an entry can be found by: who said it, what was said or shown, and the day in words."""
@@ -114,14 +123,3 @@ def searchable_text(entry: MemoryEntry) -> str:
 def asks(text: str) -> bool:
     """Whether a text ends in a question, so that the next turn is likely its answer."""
     return text.rstrip(" \t\r\n\"'\u201d\u2019\xbb)\u300d\u300f*_").endswith(_QUESTION_MARKS)
-
-
-def _weighted(postings: Postings) -> LexicalIndex:
-    size = postings.document_count
-    frequencies = np.diff(postings.stem_starts)
-    idf = np.log1p((size - frequencies + 0.5) / (frequencies + 0.5))
-    mean = float(postings.lengths.mean()) if size else 0.0
-    relative = postings.lengths[postings.documents] / max(mean, 1.0)
-    counts = postings.counts[postings.origins]
-    impacts = np.repeat(idf, frequencies) * counts / (counts + K1 * (1 - B + B * relative))
-    return LexicalIndex(postings, impacts.astype(np.float32))

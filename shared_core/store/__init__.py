@@ -1,5 +1,6 @@
 """The durable truth: entries, concepts and links of every namespace, in one SQLite file."""
 
+from shared_core.store.state import NamespaceChange, NamespaceState, ScoreColumns, StoredEntry
 from shared_core.store.store import Store
 from shared_core.store.transfer import export_namespace, import_namespace
 from shared_core.store.values import (
@@ -11,9 +12,7 @@ from shared_core.store.values import (
     KeyScores,
     Known,
     NamespaceInfo,
-    NamespaceState,
     Origin,
-    StoredEntry,
     WriteOutcome,
 )
 
@@ -25,9 +24,11 @@ __all__ = [
     "Erased",
     "KeyScores",
     "Known",
+    "NamespaceChange",
     "NamespaceInfo",
     "NamespaceState",
     "Origin",
+    "ScoreColumns",
     "Store",
     "StoredEntry",
     "WriteOutcome",

@@ -1,4 +1,4 @@
-"""Reading one namespace inside one read transaction."""
+"""Reading parts of one namespace inside one read transaction."""
 
 from __future__ import annotations
 
@@ -8,31 +8,23 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, Text, column, func, select, values
 
 from shared_core.entry import MemoryEntry, parse_time
-from shared_core.store.tables import concepts, entries, links, models, namespaces, scores
+from shared_core.store.tables import concepts, entries, links, memory_state, namespaces
 from shared_core.store.values import (
     INFERRED,
     ORIGINS,
     ConceptLink,
     EntryWrite,
-    KeyScores,
     Known,
     NamespaceInfo,
-    NamespaceState,
-    StoredEntry,
 )
 
 CHUNK = 500
 """Values in one IN list: far below every database's limit, and one cached statement serves all."""
 
 _T = TypeVar("_T")
-
-TOKEN_TYPE = np.dtype("<i4")
-SCORE_TYPE = np.dtype("<f4")
 
 
 def chunks(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
@@ -73,6 +65,24 @@ def count_entries(connection: Connection, namespace: int) -> int:
     return connection.execute(query).scalar_one()
 
 
+def next_moment(connection: Connection) -> int:
+    """What the file's clock shows after this transaction, if it moves it: no other writer comes in between."""
+    shown: int = connection.execute(select(memory_state.c.generation)).scalar_one()
+    return shown + 1
+
+
+def find_concepts(connection: Connection, namespace: int, keys: Sequence[str]) -> dict[str, int]:
+    """The numbers of those keys that are concepts."""
+    found: dict[str, int] = {}
+    for chunk in chunks(keys):
+        # Joined, not listed with IN: there SQLite, which guesses that a namespace has ten concepts, reads them all.
+        wanted = values(column("key", Text), name="wanted").data([(key,) for key in chunk]).cte()
+        query = select(concepts.c.key, concepts.c.number)
+        query = query.join(wanted, (concepts.c.namespace == namespace) & (concepts.c.key == wanted.c.key))
+        found.update((key, number) for key, number in connection.execute(query))
+    return found
+
+
 def read_known(connection: Connection, namespace: int, ids: Sequence[str]) -> dict[str, Known]:
     """Digest and state of those ids that exist."""
     found = {}
@@ -104,42 +114,6 @@ def read_entries(connection: Connection, namespace: int, ids: Sequence[str]) -> 
         for row in connection.execute(_within(select(entries), namespace, chunk)):
             found[row.id] = _decode_entry(row)
     return [found[id] for id in ids if id in found]
-
-
-def read_state(connection: Connection, name: tuple[str, ...], fingerprint: str | None) -> NamespaceState:
-    """The whole namespace, with the scores of one model.
-
-    Raises:
-        ValueError: if the rows do not fit together.
-    """
-    namespace = find_namespace(connection, name)
-    if namespace is None:
-        return NamespaceState()
-    number = namespace.number
-    rows = connection.execute(select(entries).where(entries.c.namespace == number).order_by(entries.c.seq))
-    stored = [StoredEntry(row.seq, _decode_entry(row), row.assimilated) for row in rows]
-    known = connection.execute(
-        select(concepts.c.number, concepts.c.key, concepts.c.surface)
-        .where(concepts.c.namespace == number)
-        .order_by(concepts.c.number)
-    ).all()
-    columns = links.c.seq, links.c.concept, links.c.weight, links.c.origin
-    linked = connection.execute(
-        select(*columns).where(links.c.namespace == number).order_by(links.c.seq, links.c.concept)
-    ).all()
-    seqs, numbers, weights, origins = zip(*linked, strict=True) if linked else ((), (), (), ())
-    state = NamespaceState(
-        generation=namespace.generation,
-        entries=stored,
-        concepts=[(key, surface) for _, key, surface in known],
-        link_entry=_positions([entry.seq for entry in stored], seqs),
-        link_concept=_positions([row[0] for row in known], numbers),
-        link_weight=np.array(weights, dtype=np.float32),
-        link_origin=np.array(origins, dtype=np.uint8),
-        scores={} if fingerprint is None else _read_scores(connection, number, fingerprint),
-    )
-    _check_sound(state)
-    return state
 
 
 def read_writes(connection: Connection, namespace: int) -> Iterator[EntryWrite]:
@@ -199,41 +173,6 @@ def _decode_entry(row: Row[Any]) -> MemoryEntry:
         caption=row.caption,
         metadata={} if row.metadata is None else json.loads(row.metadata),
     )
-
-
-def _read_scores(connection: Connection, namespace: int, fingerprint: str) -> dict[str, KeyScores]:
-    rows = connection.execute(
-        select(concepts.c.key, scores.c.token_ids, scores.c.neutral)
-        .join(concepts, concepts.c.number == scores.c.concept)
-        .join(models, models.c.number == scores.c.model)
-        .where(scores.c.namespace == namespace, concepts.c.namespace == namespace)
-        .where(models.c.fingerprint == fingerprint)
-    )
-    return {
-        key: KeyScores(
-            np.frombuffer(token_ids, TOKEN_TYPE),
-            None if neutral is None else np.frombuffer(neutral, SCORE_TYPE),
-        )
-        for key, token_ids, neutral in rows
-    }
-
-
-def _check_sound(state: NamespaceState) -> None:
-    """Refuse what only a damaged file holds: SQLite does not check the type or the range of a value."""
-    if not all(isinstance(text, str) for concept in state.concepts for text in concept):
-        raise ValueError("a concept is not text")
-    if not np.isfinite(state.link_weight).all() or (state.link_origin >= len(ORIGINS)).any():
-        raise ValueError("a link has no weight or origin")
-
-
-def _positions(sorted_numbers: Sequence[int], wanted: Sequence[int]) -> npt.NDArray[np.int32]:
-    """Where each wanted number stands, int32, shape (wanted,)."""
-    table = np.array(sorted_numbers, dtype=np.int64)
-    values = np.array(wanted, dtype=np.int64)
-    places = np.searchsorted(table, values)
-    if len(values) and (not len(table) or (table[np.minimum(places, len(table) - 1)] != values).any()):
-        raise ValueError("a link leads nowhere")
-    return places.astype(np.int32)
 
 
 def _same_concept() -> ColumnElement[bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,22 +15,13 @@ from typing import TypeAlias
 from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
 from shared_core.entry import MemoryEntry, check_namespace, check_text
 from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError
-from shared_core.store import reading, sqlite, writing
-from shared_core.store.values import (
-    ConceptLink,
-    EntryWrite,
-    Erased,
-    KeyScores,
-    Known,
-    NamespaceInfo,
-    NamespaceState,
-    WriteOutcome,
-)
+from shared_core.store import loading, reading, scoring, sqlite, writing
+from shared_core.store.location import parse_location
+from shared_core.store.state import NamespaceChange, NamespaceState, ScoreColumns
+from shared_core.store.values import ConceptLink, EntryWrite, Erased, KeyScores, Known, NamespaceInfo, WriteOutcome
 
 Name: TypeAlias = tuple[str, ...]
 
@@ -70,7 +62,7 @@ class Store:
             StoreUnavailableError: if it cannot be opened for writing.
             StoreError: if it is damaged.
         """
-        path = _parse(path_or_url)
+        path = parse_location(path_or_url)
         return cls(sqlite.open_engine(path, create=create), path)
 
     @property
@@ -134,7 +126,24 @@ class Store:
         _check_ids(scores)
         with self._namespace(name, write=True) as (connection, number):
             if number is not None:
-                writing.put_scores(connection, number, fingerprint, scores)
+                scoring.put_scores(connection, number, fingerprint, scores)
+
+    def save_columns(self, namespace: Name, fingerprint: str, state: NamespaceState, columns: ScoreColumns) -> None:
+        """Store how one model reads many concepts, in columns: token ids as soon as the model has spelled them.
+
+        Where neutral log-probabilities are not known, those that are stored stay, with their token ids. Concepts
+        that are gone are skipped. Does not change the generation.
+
+        Args:
+            namespace: Where the concepts are.
+            fingerprint: The model.
+            state: What ``columns.concept`` indexes; it may be of an earlier moment.
+            columns: The scores; ``columns.saved`` is ignored.
+        """
+        name = check_namespace(namespace)
+        check_text(fingerprint, "fingerprint")
+        with self._writing() as connection:
+            scoring.put_columns(connection, name, fingerprint, state, columns)
 
     def load(self, namespace: Name, fingerprint: str | None = None) -> NamespaceState:
         """The whole namespace as of one moment; empty if it does not exist.
@@ -144,8 +153,36 @@ class Store:
             fingerprint: The model whose scores to load; ``None`` for no scores.
         """
         name = check_namespace(namespace)
+        with self._reading() as connection, self._sound(), _uncollected():
+            return loading.read_state(connection, name, fingerprint)
+
+    def changes(self, namespace: Name, since: NamespaceState) -> NamespaceChange | None:
+        """What was added to the namespace since a state of it, read at a cost in proportion to that.
+
+        Returns:
+            The change (see :meth:`.NamespaceState.after`); ``None`` if something was erased or replaced meanwhile:
+            then only :meth:`load` will do, and nothing of the old state should be kept.
+        """
+        name = check_namespace(namespace)
         with self._reading() as connection, self._sound():
-            return reading.read_state(connection, name, fingerprint)
+            return loading.read_change(connection, name, since)
+
+    def load_scores(
+        self, namespace: Name, fingerprint: str, state: NamespaceState, since: ScoreColumns | None = None
+    ) -> ScoreColumns:
+        """How one model reads the concepts of a state, in columns, as far as it is stored.
+
+        Args:
+            namespace: Where the concepts are.
+            fingerprint: The model.
+            state: What ``concept`` of the result indexes; it may be of an earlier moment.
+            since: Read only what was saved after these were (see :meth:`.ScoreColumns.after`). They must belong to
+                ``state`` or to one that it was made of by adding.
+        """
+        name = check_namespace(namespace)
+        check_text(fingerprint, "fingerprint")
+        with self._reading() as connection, self._sound():
+            return scoring.read_columns(connection, name, fingerprint, state, None if since is None else since.saved)
 
     @contextmanager
     def scan(self, namespace: Name) -> Iterator[tuple[int, Iterator[EntryWrite]]]:
@@ -308,30 +345,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def _parse(path_or_url: str | Path) -> Path | None:
-    if isinstance(path_or_url, str):
-        check_text(path_or_url, "path")
-        if path_or_url == ":memory:":
-            return None
-        if "://" in path_or_url:
-            return _parse_url(path_or_url)
-        if not path_or_url.strip():
-            raise InvalidInputError('the path is empty: pass the path of a file, or ":memory:"')
-    return Path(path_or_url).absolute()
-
-
-def _parse_url(text: str) -> Path | None:
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Pause the garbage collector, which would walk again and again over a million new tuples that all stay."""
+    paused = gc.isenabled()
+    gc.disable()
     try:
-        url = make_url(text)
-    except (ArgumentError, ValueError) as error:
-        raise InvalidInputError("the database URL cannot be read: write it as sqlite:///memory.db") from error
-    if url.get_backend_name() != "sqlite":
-        raise InvalidInputError(
-            f"a memory cannot be kept in {url.get_backend_name()} yet: pass a path or a sqlite:/// URL"
-        )
-    if url.query:
-        raise InvalidInputError("the database URL has options, which are not supported: leave them out")
-    return None if url.database in (None, "", ":memory:") else Path(url.database).absolute()
+        yield
+    finally:
+        if paused:
+            gc.enable()
 
 
 def _check_ids(ids: Collection[str]) -> list[str]:

@@ -4,12 +4,14 @@ Every row that holds something of a memory starts with the number of its namespa
 that number along: a link between two namespaces cannot be written down.
 
     memory_state   one row: the file's generation, and whether an erasure is unfinished
-    namespaces     name (canonical JSON) -> number, generation, counters
-    entries        (namespace, seq)    an entry in its place
+    namespaces     name (canonical JSON) -> number, generation, counters, generation of the last erasure
+    entries        (namespace, seq)    an entry in its place, and the generation that last touched it or its links
     concepts       (namespace, number) a concept of the schema
     links          (namespace, seq, concept)
     models         fingerprints of language models
-    scores         (namespace, concept, model) how a model reads a key
+    scores         (namespace, model, block)   how a model reads a block of concepts, and when that was saved
+
+Generations and the times of saving are numbers of one clock, ``memory_state.generation``.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ namespaces = Table(
     Column("generation", BigInteger, nullable=False),
     Column("next_seq", BigInteger, nullable=False),
     Column("next_concept", BigInteger, nullable=False),
+    Column("erased", BigInteger, nullable=False, server_default="0"),
 )
 
 entries = Table(
@@ -65,8 +68,10 @@ entries = Table(
     Column("caption", Text),
     Column("occurred_at", Text),
     Column("metadata", Text),
+    Column("changed", BigInteger, nullable=False, server_default="0"),
     UniqueConstraint("namespace", "id", name="entries_by_id"),
     Index("entries_by_digest", "namespace", "digest"),
+    Index("entries_by_change", "namespace", "changed"),
 )
 
 concepts = Table(
@@ -105,11 +110,15 @@ models = Table(
 scores = Table(
     "scores",
     schema,
-    Column("namespace", Integer, primary_key=True, autoincrement=False),
-    Column("concept", BigInteger, primary_key=True, autoincrement=False),
-    Column("model", ForeignKey("models.number"), primary_key=True),
+    Column("namespace", ForeignKey("namespaces.number"), primary_key=True, autoincrement=False),
+    Column("model", ForeignKey("models.number"), primary_key=True, autoincrement=False),
+    Column("block", BigInteger, primary_key=True, autoincrement=False),
+    Column("saved", BigInteger, nullable=False),
+    Column("concepts", LargeBinary, nullable=False),
+    Column("sizes", LargeBinary, nullable=False),
     Column("token_ids", LargeBinary, nullable=False),
-    Column("neutral", LargeBinary),
-    ForeignKeyConstraint(["namespace", "concept"], ["concepts.namespace", "concepts.number"]),
+    Column("neutral", LargeBinary, nullable=False),
+    Column("known", LargeBinary, nullable=False),
+    Index("scores_by_save", "namespace", "model", "saved"),
     sqlite_with_rowid=False,
 )

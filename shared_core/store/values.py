@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -14,7 +14,7 @@ from shared_core.errors import InvalidInputError
 Origin: TypeAlias = Literal["said", "inferred", "generated"]
 
 ORIGINS: Final[tuple[Origin, ...]] = ("said", "inferred", "generated")
-"""Every origin; its position is its number in :attr:`NamespaceState.link_origin` and on disk."""
+"""Every origin; its position is its number in :attr:`.NamespaceState.link_origin` and on disk."""
 
 INFERRED: Final[int] = ORIGINS.index("inferred")
 
@@ -169,40 +169,3 @@ class NamespaceInfo:
     name: tuple[str, ...]
     entries: int
     concepts: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoredEntry:
-    """An entry with its place in the namespace's order."""
-
-    seq: int
-    entry: MemoryEntry
-    assimilated: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NamespaceState:
-    """One namespace as of one moment.
-
-    The four link arrays run in parallel, shape (links,), sorted by entry.
-
-    Attributes:
-        generation: Changes with every committed change of entries or links; never returns to an old value.
-            0 for a namespace that does not exist.
-        entries: The entries, in seq order.
-        concepts: Key and surface of every concept, in the order they were made.
-        link_entry: Index into ``entries``, int32.
-        link_concept: Index into ``concepts``, int32.
-        link_weight: Weight, float32.
-        link_origin: Index into :data:`ORIGINS`, uint8.
-        scores: What is stored for the asked fingerprint, by key.
-    """
-
-    generation: int = 0
-    entries: list[StoredEntry] = field(default_factory=list)
-    concepts: list[tuple[str, str]] = field(default_factory=list)
-    link_entry: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    link_concept: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    link_weight: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32))
-    link_origin: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
-    scores: dict[str, KeyScores] = field(default_factory=dict)

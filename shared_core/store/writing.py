@@ -11,22 +11,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from shared_core.store.reading import (
-    SCORE_TYPE,
-    TOKEN_TYPE,
     chunks,
     encode_entry,
     encode_name,
+    find_concepts,
     find_namespace,
     grounded,
+    next_moment,
 )
+from shared_core.store.scoring import drop_scores
 from shared_core.store.sqlite import insert_rows
-from shared_core.store.tables import concepts, entries, links, memory_state, models, namespaces, scores
-from shared_core.store.values import ORIGINS, ConceptLink, EntryWrite, Erased, KeyScores, WriteOutcome
+from shared_core.store.tables import concepts, entries, links, memory_state, namespaces, scores
+from shared_core.store.values import ORIGINS, ConceptLink, EntryWrite, Erased, WriteOutcome
 
 
 class NamespaceWriter:
@@ -36,7 +35,8 @@ class NamespaceWriter:
         """Read the namespace's counters; a namespace that does not exist is made."""
         self._connection = connection
         row = find_namespace(connection, name)
-        self._namespace: int = _make_namespace(connection, name) if row is None else row.number
+        self._generation = next_moment(connection)
+        self._namespace: int = _make_namespace(connection, name, self._generation) if row is None else row.number
         self._next_seq: int = 0 if row is None else row.next_seq
         self._next_concept: int = 0 if row is None else row.next_concept
         self._concepts: dict[str, int] = {}
@@ -100,15 +100,18 @@ class NamespaceWriter:
             self._waiting.pop(seq, None)
         touched, _ = remove_links(self._connection, self._namespace, list(old))
         self._unsettled |= touched
-        rows = [{"place": seq, **_entry_columns(write)} for seq, write in old.items()]
+        rows = [{"place": seq, **self._columns(write)} for seq, write in old.items()]
         in_place = (entries.c.namespace == self._namespace) & (entries.c.seq == bindparam("place"))
         columns: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "place"}
         self._connection.execute(update(entries).where(in_place).values(columns), rows)
 
     def _insert_entries(self, fresh: Mapping[int, EntryWrite]) -> None:
-        rows = [{"namespace": self._namespace, "seq": seq, **_entry_columns(write)} for seq, write in fresh.items()]
+        rows = [{"namespace": self._namespace, "seq": seq, **self._columns(write)} for seq, write in fresh.items()]
         if rows:
             self._connection.execute(insert(entries), rows)
+
+    def _columns(self, write: EntryWrite) -> dict[str, Any]:
+        return {**encode_entry(write.entry), "assimilated": write.assimilated, "changed": self._generation}
 
     def _link(self, written: Mapping[int, EntryWrite]) -> None:
         self._learn({link.key for write in written.values() for link in write.links})
@@ -166,35 +169,9 @@ def add_inferred(connection: Connection, namespace: int, inferred: Mapping[str, 
                 rows.append(_link_row(namespace, seq, known[link.key], link))
     insert_rows(connection, links, rows)
     done = (entries.c.namespace == namespace) & (entries.c.seq == bindparam("place"))
-    connection.execute(update(entries).where(done).values(assimilated=True), [{"place": seq} for seq in seqs.values()])
+    marks = {"assimilated": True, "changed": next_moment(connection)}
+    connection.execute(update(entries).where(done).values(marks), [{"place": seq} for seq in seqs.values()])
     bump(connection, namespace)
-
-
-def put_scores(connection: Connection, namespace: int, fingerprint: str, by_key: Mapping[str, KeyScores]) -> None:
-    """Store one model's scores of keys, in place of earlier ones; skips keys that are gone."""
-    known = find_concepts(connection, namespace, list(by_key))
-    if not known:
-        return
-    find_model = select(models.c.number).where(models.c.fingerprint == fingerprint)
-    model = connection.execute(find_model).scalar_one_or_none()
-    if model is None:
-        connection.execute(insert(models).values(fingerprint=fingerprint))
-        model = connection.execute(find_model).scalar_one()
-    for chunk in chunks(list(known.values())):
-        connection.execute(
-            delete(scores).where(scores.c.namespace == namespace, scores.c.concept.in_(chunk), scores.c.model == model)
-        )
-    rows = [
-        (
-            namespace,
-            concept,
-            model,
-            by_key[key].token_ids.astype(TOKEN_TYPE).tobytes(),
-            _score_bytes(by_key[key].neutral),
-        )
-        for key, concept in known.items()
-    ]
-    insert_rows(connection, scores, rows)
 
 
 def remove_entries(connection: Connection, namespace: int, ids: Sequence[str]) -> Erased:
@@ -252,8 +229,7 @@ def settle(connection: Connection, namespace: int, touched: Collection[int]) -> 
         if gone:
             to_gone = (links.c.namespace == namespace) & links.c.concept.in_(gone)
             orphaned += connection.execute(delete(links).where(to_gone)).rowcount
-            theirs = (scores.c.namespace == namespace) & scores.c.concept.in_(gone)
-            connection.execute(delete(scores).where(theirs))
+            drop_scores(connection, namespace, gone)
             dead += connection.execute(
                 delete(concepts).where(concepts.c.namespace == namespace, concepts.c.number.in_(gone))
             ).rowcount
@@ -264,25 +240,17 @@ def bump(connection: Connection, namespace: int, *, erased: bool = False, **coun
     """Give the namespace a new generation.
 
     Generations come from one counter of the file, so that a namespace that was cleared and made again never
-    shows an old one: another process would take its stale snapshot for current.
+    shows an old one: another process would take its stale snapshot for current. ``erased`` also notes that what
+    was read before cannot be brought up to date by adding to it.
     """
-    connection.execute(update(memory_state).values(generation=memory_state.c.generation + 1))
-    generation = connection.execute(select(memory_state.c.generation)).scalar_one()
+    generation = next_moment(connection)
+    connection.execute(update(memory_state).values(generation=generation))
     if erased:
         connection.execute(update(memory_state).values(unwiped=generation))
+        counters["erased"] = generation
     connection.execute(
         update(namespaces).where(namespaces.c.number == namespace).values(generation=generation, **counters)
     )
-
-
-def find_concepts(connection: Connection, namespace: int, keys: Sequence[str]) -> dict[str, int]:
-    """The numbers of those keys that are concepts."""
-    found: dict[str, int] = {}
-    for chunk in chunks(keys):
-        query = select(concepts.c.key, concepts.c.number)
-        query = query.where(concepts.c.namespace == namespace, concepts.c.key.in_(chunk))
-        found.update((key, number) for key, number in connection.execute(query))
-    return found
 
 
 def _surfaces(connection: Connection, namespace: int, chunk: Sequence[int]) -> dict[int, tuple[str, bool]]:
@@ -302,19 +270,12 @@ def _surfaces(connection: Connection, namespace: int, chunk: Sequence[int]) -> d
     return {concept: (surface, stale) for concept, surface, stale in connection.execute(query)}
 
 
-def _make_namespace(connection: Connection, name: tuple[str, ...]) -> int:
-    values = {"name": encode_name(name), "generation": 0, "next_seq": 0, "next_concept": 0}
+def _make_namespace(connection: Connection, name: tuple[str, ...], moment: int) -> int:
+    # One of that name may have been cleared, and its numbers are given again: who knew it must read all of it.
+    values = {"name": encode_name(name), "generation": 0, "next_seq": 0, "next_concept": 0, "erased": moment}
     made = connection.execute(insert(namespaces).values(values)).inserted_primary_key
     assert made is not None
     return int(made[0])
-
-
-def _entry_columns(write: EntryWrite) -> dict[str, Any]:
-    return {**encode_entry(write.entry), "assimilated": write.assimilated}
-
-
-def _score_bytes(values: npt.NDArray[np.float32] | None) -> bytes | None:
-    return None if values is None else values.astype(SCORE_TYPE).tobytes()
 
 
 def _link_row(namespace: int, seq: int, concept: int, link: ConceptLink) -> tuple[Any, ...]:

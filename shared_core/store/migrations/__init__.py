@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection
 
-from shared_core.store.migrations import m001_initial
+from shared_core.store.migrations import m001_initial, m002_changes
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (m001_initial.upgrade,)
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (m001_initial.upgrade, m002_changes.upgrade)
 
 
 def newest() -> int:

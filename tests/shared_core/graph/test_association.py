@@ -26,7 +26,7 @@ def make(entries, order=None):
     links = [(concept, entry, weight) for entry, links in enumerate(entries) for concept, weight in links.items()]
     links = links if order is None else [links[place] for place in order]
     concepts, places, weights = zip(*links, strict=True) if links else ((), (), ())
-    return AssociativeGraph(
+    return AssociativeGraph.from_links(
         KEYS,
         np.array(concepts, dtype=np.int32),
         np.array(places, dtype=np.int32),
@@ -120,7 +120,7 @@ def test_nothing_remains_of_a_removed_entry(entries, data):
     concepts = np.repeat(np.arange(CONCEPTS), whole.frequency)
     kept = whole.by_concept.members != gone
     places = whole.by_concept.members[kept]
-    removed = AssociativeGraph(
+    removed = AssociativeGraph.from_links(
         KEYS, concepts[kept], places - (places > gone), whole.by_concept.weights[kept], len(entries) - 1
     )
     rest = make(entries[:gone] + entries[gone + 1 :])
@@ -156,7 +156,7 @@ def test_transitions_stay_finite_for_huge_weights(temperature):
     everywhere = np.repeat(np.arange(count), 2)
     concepts = np.concatenate([np.tile([0, 1], count), [0, 2]])
     entries = np.concatenate([everywhere, [count, count]])
-    graph = AssociativeGraph(KEYS[:3], concepts, entries, np.full(len(entries), 1e3), 100 * count)
+    graph = AssociativeGraph.from_links(KEYS[:3], concepts, entries, np.full(len(entries), 1e3), 100 * count)
     assert graph.weight(0, 1) > 1e10
     others, shares = graph.transitions(0, temperature)
     assert others.tolist() == [1, 2]
@@ -258,7 +258,7 @@ def test_the_networkx_view_agrees(entries):
 
 
 def test_an_empty_graph_has_no_context():
-    graph = AssociativeGraph([], *(np.zeros(0, dtype=kind) for kind in (np.int32, np.int32, np.float32)), 0)
+    graph = AssociativeGraph.from_links([], *(np.zeros(0, dtype=kind) for kind in (np.int32, np.int32, np.float32)), 0)
     assert graph.propagate([], Propagation(hops=3)) == []
     assert len(graph.idf) == len(graph.to_networkx()) == 0
 

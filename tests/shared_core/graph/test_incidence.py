@@ -46,3 +46,21 @@ def test_nothing_has_no_rows():
     assert incidence.row_count == 0
     positions, sizes = incidence.rows(np.zeros(0, dtype=np.int64))
     assert positions.tolist() == sizes.tolist() == []
+
+
+PAIRS = st.dictionaries(st.tuples(st.integers(0, ROWS - 1), st.integers(0, 9)), st.sampled_from([0.25, 1.0]))
+
+
+@settings(max_examples=100)
+@given(PAIRS, PAIRS, st.integers(0, 3))
+def test_further_links_are_as_if_they_had_been_there(old, new, more_rows):
+    new = {(row + (more_rows if row > 3 else 0), member): weight for (row, member), weight in new.items()}
+    new = {pair: weight for pair, weight in new.items() if pair not in old}
+    before = make([(*pair, weight) for pair, weight in sorted(old.items())])
+    rows, members = (np.array([pair[at] for pair in sorted(new)], dtype=np.int32) for at in (0, 1))
+    weights = np.array([new[pair] for pair in sorted(new)], dtype=np.float32)
+    after = before.insert(before.places(rows, members), rows, members, weights, ROWS + more_rows)
+    expected = make([(*pair, weight) for pair, weight in sorted({**old, **new}.items())], ROWS + more_rows)
+    for field in ("starts", "members", "weights"):
+        np.testing.assert_array_equal(getattr(after, field), getattr(expected, field))
+        assert getattr(after, field).dtype == getattr(expected, field).dtype

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared_core.entry import MemoryEntry
 from shared_core.recall.lexical import K1, B, LexicalIndex, asks, searchable_text
-from shared_core.recall.mentions import content_stems, word_stems
+from shared_core.recall.stems import content_stems, word_stems
 
 WORDS = ["garden", "gardens", "rose", "tulip", "the", "of", "water", "東京", "🎂", "May", "2023"]
 texts = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
@@ -56,14 +56,6 @@ def test_a_group_scores_every_stem_once_where_it_scores_best(data, corpus, query
 def test_an_extended_index_equals_one_built_at_once(first, second, query):
     extended = LexicalIndex.build(first).extend(second)
     np.testing.assert_array_equal(extended.scores(query), LexicalIndex.build(first + second).scores(query))
-
-
-@given(st.data(), corpora, texts)
-def test_a_selection_equals_an_index_of_the_selected_texts(data, corpus, query):
-    kept = data.draw(st.lists(st.sampled_from(range(len(corpus))), unique=True)) if corpus else []
-    selected = LexicalIndex.build(corpus).select(kept)
-    built = LexicalIndex.build([corpus[index] for index in kept])
-    np.testing.assert_array_equal(selected.scores(query), built.scores(query))
 
 
 def test_extending_leaves_the_old_index_as_it_was():

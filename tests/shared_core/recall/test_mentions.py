@@ -1,15 +1,10 @@
-"""Mentions: stems that let spellings meet, and the concepts whose stems a query has."""
+"""Mentions: the concepts whose stems a query has."""
 
-import sys
-from concurrent.futures import ThreadPoolExecutor
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from snowballstemmer.english_stemmer import EnglishStemmer
 
-from shared_core.recall import mentions
-from shared_core.recall.mentions import MIN_COVERAGE, MentionIndex, content_stems, named, word_stems
+from shared_core.recall.mentions import MIN_COVERAGE, MentionIndex, named
+from shared_core.recall.stems import content_stems
 
 WORDS = [
     "garden",
@@ -29,89 +24,6 @@ WORDS = [
 phrases = st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Painting", "painted"),
-        ("Rosa’s", "rosa"),
-        ("don’t", "don't"),
-        ("café", "CAFE\u0301"),
-        ("cafe", "café"),
-        ("Straße", "STRASSE"),
-        ("ｈｅｌｌｏ", "hello"),
-        ("10,000", "10000"),
-        ("l'école", "école"),
-        ("книги", "книга"),
-        ("किताब", "किताबें"),
-        ("كِتَاب", "كتاب"),
-        ("👍🏽", "👍"),
-        ("❤️", "❤"),
-        ("ガーデン", "ｶﾞｰﾃﾞﾝ"),
-        ("pass\u00adword", "password"),
-    ],
-)
-def test_spellings_of_one_word_meet(one, other):
-    assert word_stems(one) == word_stems(other) != []
-
-
-@pytest.mark.parametrize(
-    ("text", "stems"),
-    [
-        ("The two gardens", ["the", "two", "garden"]),
-        ("snake_case C++ and C#", ["snake", "case", "c++", "and", "c#"]),
-        ("हिन्दी भाषा", ["हिन्द", "भाष"]),
-        ("猫", ["猫"]),
-        ("図書館", ["図書", "書館", "図", "書", "館"]),
-        ("りんご", ["りん", "んご"]),
-        ("집에", ["집에", "집", "에"]),
-        ("👩\u200d💻 ok", ["👩\u200d💻", "ok"]),
-        ("... --- !", []),
-        ("", []),
-    ],
-)
-def test_examples(text, stems):
-    assert word_stems(text) == stems
-
-
-@given(st.text(max_size=20))
-def test_case_makes_no_difference_to_ascii(text):
-    ascii_text = text.encode("ascii", "ignore").decode()
-    assert word_stems(ascii_text.upper()) == word_stems(ascii_text.lower())
-
-
-@given(st.text(st.sampled_from("ab1,.'+#_ -C"), max_size=16))
-def test_other_scripts_in_a_text_leave_its_ascii_words_alone(text):
-    assert word_stems(f"{text} é") == [*word_stems(text), *word_stems("é")]
-
-
-@given(st.text(max_size=30))
-def test_any_text_has_non_empty_stems(text):
-    assert all(word_stems(text))
-
-
-def test_threads_do_not_mix_up_their_words(monkeypatch):
-    # The stemmer in pure Python, which holds the word it works on, whatever is installed here.
-    monkeypatch.setattr(mentions.snowballstemmer, "stemmer", lambda language: EnglishStemmer())
-    monkeypatch.setattr(mentions, "_own", type(mentions._own)())
-    words = [f"{prefix}{root}ations" for prefix in "bcdfg" for root in ("rel", "nation", "flow", "organis", "hop")]
-    alone = EnglishStemmer()
-    expected = [alone.stemWord(word) for word in words]
-    stem = mentions._stem.__wrapped__
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(4) as pool:
-            runs = list(pool.map(lambda _: [stem(word) for word in words], range(40)))
-    finally:
-        sys.setswitchinterval(interval)
-    assert runs == [expected] * 40
-
-
-def test_function_words_count_only_when_there_is_nothing_else():
-    assert content_stems("What did the gardeners paint?") == ["garden", "paint"]
-    assert content_stems("The Who") == ["the", "who"]
-
-
 @given(st.lists(phrases, max_size=12), phrases)
 def test_find_equals_comparing_every_key(keys, query):
     asked = set(content_stems(query))
@@ -128,15 +40,7 @@ def test_an_extended_index_equals_one_built_at_once(first, second, query):
     extended = MentionIndex.build(first).extend(second)
     built = MentionIndex.build(first + second)
     assert extended.find(query) == built.find(query)
-    assert extended.families().tolist() == built.families().tolist()
-
-
-@given(st.data(), st.lists(phrases, min_size=1, max_size=8), phrases)
-def test_a_selection_equals_an_index_of_the_selected_keys(data, keys, query):
-    kept = data.draw(st.lists(st.integers(0, len(keys) - 1), unique=True))
-    selected = MentionIndex.build(keys).select(kept)
-    assert selected.find(query) == MentionIndex.build([keys[index] for index in kept]).find(query)
-    assert selected.extend(keys[:1]).find(query) == MentionIndex.build([*(keys[i] for i in kept), keys[0]]).find(query)
+    assert extended.families.of.tolist() == built.families.of.tolist()
 
 
 def test_extending_leaves_the_old_index_as_it_was():
@@ -152,13 +56,13 @@ def test_most_of_a_long_key_is_enough():
 
 
 def test_spellings_of_one_key_are_a_family():
-    families = MentionIndex.build(["paint", "rose garden", "painted", "gardens of roses", "rose"]).families()
-    assert families.tolist() == [0, 1, 0, 1, 2]
+    families = MentionIndex.build(["paint", "rose garden", "painted", "gardens of roses", "rose"]).families
+    assert families.of.tolist() == [0, 1, 0, 1, 4]
 
 
 @given(st.lists(phrases, max_size=8))
 def test_families_are_the_keys_with_equal_stems(keys):
-    families = MentionIndex.build(keys).families().tolist()
+    families = MentionIndex.build(keys).families.of.tolist()
     stems = [frozenset(content_stems(key)) for key in keys]
     assert [[a == b for b in families] for a in families] == [[a == b for b in stems] for a in stems]
 
@@ -173,5 +77,5 @@ def test_named_finds_speakers_by_any_part_of_their_name():
 
 def test_an_empty_index_finds_nothing():
     assert MentionIndex.build([]).find("anything") == []
-    assert MentionIndex.build([]).families().tolist() == []
+    assert MentionIndex.build([]).families.of.tolist() == []
     assert MentionIndex.build(["rose"]).find("") == []

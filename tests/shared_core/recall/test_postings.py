@@ -1,7 +1,6 @@
-"""Postings: the same links read from both sides."""
+"""Postings: from stems to the documents that have them."""
 
-from collections import Counter
-
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,32 +9,30 @@ from shared_core.recall.postings import Postings
 documents = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), max_size=8)
 
 
-@given(documents, st.sets(st.sampled_from("abcxyz")))
-def test_a_stem_leads_to_its_documents_and_counts(rows, stems):
-    postings = Postings.build(rows)
-    found = Counter()
-    for stem in stems:
-        places = postings.places(postings.known([stem]))
-        for document, origin in zip(postings.documents[places], postings.origins[places], strict=True):
-            found[int(document), stem] = int(postings.counts[origin])
-    expected = {(number, stem): row.count(stem) for number, row in enumerate(rows) for stem in stems if stem in row}
-    assert found == expected
+def extended(postings, rows):
+    vocabulary = dict(postings.vocabulary)
+    stems = [vocabulary.setdefault(stem, len(vocabulary)) for row in rows for stem in row]
+    return postings.extend(vocabulary, np.array(stems, dtype=np.int32), np.array([len(row) for row in rows], np.int64))
 
 
-@given(documents)
-def test_a_document_knows_its_stems_and_its_length(rows):
-    postings = Postings.build(rows)
+@given(st.lists(documents, max_size=3), st.lists(st.sampled_from("abcxyz"), unique=True))
+def test_stems_lead_to_their_documents_and_counts_one_after_another(several, stems):
+    postings = Postings.empty()
+    for rows in several:
+        postings = extended(postings, rows)
+    rows = [row for rows in several for row in rows]
     assert postings.document_count == len(rows)
     assert postings.lengths.tolist() == [len(row) for row in rows]
-    names = {number: stem for stem, number in postings.vocabulary.items()}
-    for number, row in enumerate(rows):
-        owned = postings.stems[postings.starts[number] : postings.starts[number + 1]]
-        assert [names[int(stem)] for stem in owned] == list(dict.fromkeys(row))
+    places = postings.places(postings.known(stems))
+    found = zip(postings.documents[places].tolist(), postings.counts[places].tolist(), strict=True)
+    assert list(found) == [
+        (number, row.count(stem)) for stem in stems for number, row in enumerate(rows) if stem in row
+    ]
 
 
-@given(documents, st.lists(st.sampled_from("abcxyz"), unique=True))
-def test_several_stems_come_one_after_another(rows, stems):
-    postings = Postings.build(rows)
-    together = postings.documents[postings.places(postings.known(stems))].tolist()
-    apart = [number for stem in stems for number, row in enumerate(rows) if stem in row]
-    assert together == apart
+@given(documents, documents)
+def test_extending_leaves_the_old_postings_as_they_were(first, second):
+    postings = extended(Postings.empty(), first)
+    before = {stem: postings.documents[postings.places(postings.known([stem]))].tolist() for stem in "abcdef"}
+    extended(postings, second)
+    assert before == {stem: postings.documents[postings.places(postings.known([stem]))].tolist() for stem in "abcdef"}

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import event
 
 from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError
@@ -109,6 +110,25 @@ def test_more_ids_than_one_statement_takes(store):
     # Keys 50 to 99 are said again by the last 50 entries; key 0 dies, and so do the inferred links to it.
     assert store.forget(ANNA, ids=ids[:1250]) == Erased(1250, 1150, 1250 + 1298)
     assert len(store.load(ANNA).link_entry) == 50
+
+
+@pytest.mark.parametrize("count", [1, 12, 500])
+def test_concepts_are_looked_up_by_their_index(store, path, count):
+    """Whatever SQLite guesses of the size of a namespace: reading all of it for each write is slow at a million."""
+    store.write(ANNA, [write("1", "one", *(said(f"key {n}") for n in range(600)))])
+    statements = []
+
+    def note(connection, cursor, statement, parameters, context, executemany):
+        if "wanted" in statement:
+            statements.append((statement, parameters))
+
+    event.listen(store._engine, "before_cursor_execute", note)
+    store.write(ANNA, [write("2", "two", *(said(f"key {n}") for n in range(count)))])
+    [(statement, parameters)] = statements
+    with sqlite3.connect(path) as connection:
+        plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters))
+    connection.close()
+    assert "(namespace=? AND key=?)" in plan
 
 
 def test_get_keeps_the_order_asked_for(store):
