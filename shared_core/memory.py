@@ -15,8 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, TypeAlias, TypeVar
 
+import numpy as np
+
 from shared_core.config import SCGConfig
-from shared_core.decoding import ConceptDecoder, DecodedKey, DecodeQueue, FloatArray, KeyVoice, SpokenSchema
+from shared_core.decoding import ConceptDecoder, DecodedKey, DecodeQueue, FollowedSchema, KeyVoice, SpokenSchema
 from shared_core.entry import DEFAULT_NAMESPACE, JSON, MemoryEntry, check_namespace, check_text
 from shared_core.errors import InvalidInputError, ModelError, NotFoundError, StoreError
 from shared_core.evolution import Evolution, Progress, Report
@@ -36,7 +38,6 @@ from shared_core.recall import (
     seed_constraint,
     unweighed,
 )
-from shared_core.schema import Tokens
 from shared_core.store import Erased, Store, WriteOutcome, export_namespace, import_namespace
 
 Remembered: TypeAlias = WriteOutcome
@@ -90,22 +91,6 @@ class SchemaView:
         return key in self.keys
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Spoken:
-    """The schema of one generation as the model can say it, and what it was made from.
-
-    Attributes:
-        generation: The store's generation.
-        known: Of each key its tokens, and its neutral log-probabilities as far as the store has them.
-        schema: The schema. What other recalls have weighed is not in it: the same memory and query give the same
-            result, whatever was recalled before.
-    """
-
-    generation: int
-    known: Mapping[str, tuple[Tokens, FloatArray | None]]
-    schema: SpokenSchema
-
-
 class _Engine:
     """The model with its queue, loaded when first needed; shared by the memories of one process that asked for it."""
 
@@ -124,6 +109,12 @@ class _Engine:
 
                 self._voice = KeyVoice(ConceptDecoder(load_model(self._source)))
             return self._voice
+
+    def forget(self) -> None:
+        """Let go of the keys that the model's side remembers."""
+        with self._lock:
+            if self._voice is not None:
+                self._voice.forget()
 
     def check_process(self) -> None:
         """Refuse to go on in a forked process, which has neither threads nor locks and would wait for ever."""
@@ -161,13 +152,14 @@ class SchemaMemory:
         self._config = config
         self._owner = owner
         self._write_lock = threading.Lock()
-        self._snapshot_lock = threading.Lock()
         self._followed = FollowedSnapshot(store, namespace)
-        self._spoken: _Spoken | None = None
+        self._schema = FollowedSchema(store, namespace, engine.voice, config.score)
         # Few threads, whatever the number of callers: one for writes, one for store and ranking of recalls.
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-write")
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-read")
-        self._evolution = Evolution(store, namespace, config, engine.voice)
+        self._evolution = Evolution(
+            store, namespace, config, engine.voice, lambda: self._current().state, self._schema.current
+        )
 
     @classmethod
     def open(
@@ -344,12 +336,12 @@ class SchemaMemory:
         snapshot = self._current()
         if not snapshot.entries:
             return Recall(query)
-        spoken = self._speak(snapshot)
+        schema = self._schema.current(snapshot.state)
         decoded: list[DecodedKey] = []
-        if spoken.schema.trie.key_count:
-            constraint = seed_constraint(spoken.schema, self._config)
+        if schema.trie.key_count:
+            constraint = seed_constraint(schema, self._config)
             (decoded,) = self._engine.queue().submit(query, [constraint]).result()
-        return self._reconstruct(question, snapshot, spoken, decoded)
+        return self._reconstruct(question, snapshot, schema, decoded)
 
     def _question(self, query: str, k: int | None, unit: Unit, where: Filter | None) -> Question:
         check_text(query, "query")
@@ -364,17 +356,17 @@ class SchemaMemory:
         return Question(query, k or self._config.k, self._config.concept_budget or None, where)
 
     def _reconstruct(
-        self, question: Question, snapshot: Snapshot, spoken: _Spoken, decoded: Sequence[DecodedKey]
+        self, question: Question, snapshot: Snapshot, schema: SpokenSchema, decoded: Sequence[DecodedKey]
     ) -> Recall:
-        schema = spoken.schema
         calibrated = self._config.calibration and self._config.method != "sample"
-        missing = [snapshot.keys[concept] for concept in unweighed(decoded, schema)] if calibrated else []
-        if missing:
+        missing = unweighed(decoded, schema) if calibrated else np.zeros(0, dtype=np.int64)
+        if len(missing):
             # Concepts that were never weighed are weighed when they come up.
             voice = self._engine.voice()
-            for _ in voice.compute(missing):
+            keys = [snapshot.keys[concept] for concept in schema.concept[missing].tolist()]
+            for _ in voice.compute(keys):
                 pass
-            schema = self._spell(snapshot, {**spoken.known, **voice.known(missing)})
+            schema = schema.learned(missing, voice.columns(keys).neutral)
         generated = generated_seeds(decoded, schema, self._config)
         return Recaller(snapshot, self._config).recall(question, generated)
 
@@ -564,12 +556,12 @@ class SchemaMemory:
         snapshot = await self._run(self._reader, self._current)
         if not snapshot.entries:
             return Recall(query)
-        spoken = await self._run(self._reader, partial(self._speak, snapshot))
+        schema = await self._run(self._reader, partial(self._schema.current, snapshot.state))
         decoded: list[DecodedKey] = []
-        if spoken.schema.trie.key_count:
-            future = self._engine.queue().submit(query, [seed_constraint(spoken.schema, self._config)])
+        if schema.trie.key_count:
+            future = self._engine.queue().submit(query, [seed_constraint(schema, self._config)])
             (decoded,) = await asyncio.wrap_future(future)
-        return await self._run(self._reader, partial(self._reconstruct, question, snapshot, spoken, decoded))
+        return await self._run(self._reader, partial(self._reconstruct, question, snapshot, schema, decoded))
 
     async def aanswer(self, query: str, *, k: int | None = None, where: Filter | None = None) -> Answer:
         """:meth:`answer`, without blocking the event loop."""
@@ -607,26 +599,8 @@ class SchemaMemory:
     def _drop_snapshot(self) -> None:
         """Let nothing of what was erased live on in this process."""
         self._followed.drop()
-        with self._snapshot_lock:
-            self._spoken = None
-
-    def _speak(self, snapshot: Snapshot) -> _Spoken:
-        """The schema of a snapshot, as the model can say it."""
-        with self._snapshot_lock:
-            if self._spoken is None or self._spoken.generation != snapshot.generation:
-                voice = self._engine.voice()
-                stored = self._store.load(self._namespace, voice.decoder.fingerprint).scores
-                learnt = {key: (tuple(scores.token_ids.tolist()), scores.neutral) for key, scores in stored.items()}
-                voice.learn(learnt)
-                spelled = zip(snapshot.keys, voice.tokens(snapshot.keys), strict=True)
-                known = {key: learnt.get(key, (tokens, None)) for key, tokens in spelled if tokens is not None}
-                self._spoken = _Spoken(snapshot.generation, known, self._spell(snapshot, known))
-            return self._spoken
-
-    def _spell(self, snapshot: Snapshot, known: Mapping[str, tuple[Tokens, FloatArray | None]]) -> SpokenSchema:
-        voice = KeyVoice(self._engine.voice().decoder)
-        voice.learn(known)
-        return voice.speak(snapshot.keys, self._config.score)
+        self._schema.drop()
+        self._engine.forget()
 
 
 def _entries(what: object) -> list[MemoryEntry]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from shared_core.decoding.columns import KeyColumns
 from shared_core.decoding.constrained_search import DecodedKey, SearchOptions, SearchRequest, search
 from shared_core.decoding.decoder import ConceptDecoder, Constraint, gather_scores, score_trie
+from shared_core.decoding.following import FollowedSchema, trie_keys
 from shared_core.decoding.generation import generate
 from shared_core.decoding.prior import FloatArray, Prior, PriorChange, Score, build_prior, update_prior
 from shared_core.decoding.prompts import DEFAULT_PROMPT, ConceptPrompt
@@ -25,6 +26,7 @@ __all__ = [
     "DecodeQueue",
     "DecodedKey",
     "FloatArray",
+    "FollowedSchema",
     "KeyColumns",
     "KeyVoice",
     "Prior",
@@ -39,6 +41,7 @@ __all__ = [
     "generate",
     "score_trie",
     "search",
+    "trie_keys",
     "update_prior",
 ]
 

@@ -50,13 +50,14 @@ def build_prior(trie: Trie, token: FloatArray, end: FloatArray, score: Score = "
     ends = trie.ends()
     live = np.flatnonzero(ends != NO_NODE)
     node = ends[live]
-    last = end[live].astype(np.float64)
-    after = np.full(trie.node_limit, -np.inf)  # of the terminator after each node
-    after[node] = last
-    prefix = np.zeros(trie.node_limit)
+    # Sums for the score "base" keep to the precision they are stored in, so that growth comes to the very same.
+    kind = np.float32 if score == "base" else np.float64
+    after: NDArray[Any] = np.full(trie.node_limit, -np.inf, dtype=kind)  # of the terminator after each node
+    after[node] = end[live]
+    prefix: NDArray[Any] = np.zeros(trie.node_limit, dtype=kind)
     levels = list(trie.levels())
     for nodes, start, child, _ in levels:
-        step = token[child].astype(np.float64)
+        step: NDArray[Any] = token[child].astype(kind)
         count = np.diff(start)
         if score == "schema":
             normaliser = _normaliser(step, start, after[nodes])
@@ -116,19 +117,15 @@ def _by_parent(values: NDArray[np.floating], start: Ints, combine: np.ufunc, not
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PriorChange:
-    """Log-probabilities that are new or no longer what they were.
+    """Which log-probabilities are new or no longer what they were.
 
     Attributes:
         nodes: Nodes, distinct, shape (n,); every node that an earlier trie did not have must be among them.
-        token: ``log P_θ`` of the token into each, shape (n,).
         keys: Keys, distinct, shape (m,); every new key must be among them.
-        end: ``log P_θ`` of the terminator after each, shape (m,).
     """
 
     nodes: Ints
-    token: FloatArray
     keys: Ints
-    end: FloatArray
 
 
 def carry_over(values: NDArray[Any], origins: Ints | None, limit: int, new: float) -> NDArray[Any]:
@@ -147,8 +144,10 @@ def carry_over(values: NDArray[Any], origins: Ints | None, limit: int, new: floa
     return carried
 
 
-def update_prior(prior: Prior, after: Trie, origins: Ints | None, change: PriorChange) -> Prior:
-    """The prior, for the score ``base``, of a trie that has grown: as built anew, up to rounding.
+def update_prior(
+    prior: Prior, after: Trie, origins: Ints | None, change: PriorChange, token: FloatArray, end: FloatArray
+) -> Prior:
+    """The prior, for the score ``base``, of a trie that has grown: exactly as built anew.
 
     Takes time for the nodes on the way to what changes and below it, and for copying the arrays.
 
@@ -157,17 +156,20 @@ def update_prior(prior: Prior, after: Trie, origins: Ints | None, change: PriorC
         after: The same trie, or one with further keys; nothing may have been deleted in between.
         origins: What :func:`~shared_core.schema.node_origins` says of the two.
         change: What is new or different.
+        token: As in :func:`build_prior`, for ``after``.
+        end: The same.
     """
     prefix = carry_over(prior.prefix, origins, after.node_limit, 0.0)
     best = carry_over(prior.best, origins, after.node_limit, -np.inf)
     total = carry_over(prior.total, None, after.key_limit, -np.inf)
     moved = []
-    for nodes, shift in _move_prefixes(after, prefix, change):
+    for nodes in _move_prefixes(after, prefix, change.nodes, token):
         keys = after.keys_at(nodes)
-        total[keys[keys != NO_KEY]] += shift[keys != NO_KEY]  # the log-probabilities of their terminators stay
+        ended = keys != NO_KEY
+        total[keys[ended]] = prefix[nodes[ended]] + end[keys[ended]]
         moved.append(nodes)
     ends = after.ends(change.keys)
-    total[change.keys] = prefix[ends] + change.end
+    total[change.keys] = prefix[ends] + end[change.keys]
     for nodes in _upwards(after, moved, _by_depth(after, ends)):
         start, child, _ = after.children(nodes)
         keys = after.keys_at(nodes)
@@ -176,29 +178,24 @@ def update_prior(prior: Prior, after: Trie, origins: Ints | None, change: PriorC
     return Prior(prefix, total, best)
 
 
-def _move_prefixes(trie: Trie, prefix: FloatArray, change: PriorChange) -> Iterator[tuple[Ints, FloatArray]]:
-    """Set the prefixes of the changed nodes, in place, and shift what is below them.
+def _move_prefixes(trie: Trie, prefix: FloatArray, changed: Ints, token: FloatArray) -> Iterator[Ints]:
+    """Set the prefixes of the changed nodes, in place, and of what is below those that moved.
 
     Yields:
-        For each depth from 0 the nodes concerned, and by how much each has moved.
+        The nodes concerned, depth by depth from 0.
     """
-    order = np.argsort(change.nodes)
-    changed, token = change.nodes[order], change.token[order]
     by_depth = _by_depth(trie, changed)
-    nothing: Ints = changed[:0]
-    dragged, drag = nothing, token[:0]
+    dragged = nothing = changed[:0]
     depth = 0
     while depth < len(by_depth) or len(dragged):
         given = by_depth[depth] if depth < len(by_depth) else nothing
         depth += 1
         nodes = _distinct([given, dragged])
-        before = prefix[nodes]
-        prefix[dragged] += drag
-        prefix[given] = prefix[trie.parents(given)] + token[np.searchsorted(changed, given)]
-        shift = prefix[nodes] - before
-        yield nodes, shift
-        start, dragged, _ = trie.children(nodes[shift != 0])
-        drag = np.repeat(shift[shift != 0], np.diff(start))
+        below = nodes[nodes != ROOT]  # nothing is said before the root
+        before = prefix[below]
+        prefix[below] = prefix[trie.parents(below)] + token[below]
+        yield nodes
+        dragged = trie.children(below[prefix[below] != before])[1]
 
 
 def _by_depth(trie: Trie, nodes: Ints) -> list[Ints]:

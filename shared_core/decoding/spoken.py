@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from shared_core.decoding.columns import KeyColumns
 from shared_core.decoding.prior import FloatArray, Prior, PriorChange, Score, build_prior, carry_over, update_prior
 from shared_core.errors import InvalidInputError
-from shared_core.schema import Ints, Trie, build_trie_from_arrays, extend_trie, node_origins
+from shared_core.schema import IntArray, Ints, Trie, build_trie_from_arrays, extend_trie, node_origins
 
 # Stand-ins for neutral log-probabilities that were not computed yet: the means of English phrases under the
 # embedded model for a first token, a later token, and the terminator.
 UNKNOWN_FIRST, UNKNOWN_LATER, UNKNOWN_END = -10.7, -8.4, -0.5
+
+_NONE = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,33 +25,36 @@ class Weights:
 
     Attributes:
         token: Of the token into each node, shape (node limit,); a stand-in where no known key passes through.
-        weighed: Whether a key that was weighed passes through each node, shape (node limit,).
+        source: The first of the weighed keys that pass through each node, which ``token`` is from, ``_NONE`` where
+            there is none, shape (node limit,).
         end: Of the terminator after each key, shape (key limit,).
     """
 
     token: FloatArray
-    weighed: NDArray[np.bool_]
+    source: IntArray
     end: FloatArray
 
     @classmethod
     def unwritten(cls, trie: Trie) -> Weights:
         """Those of a trie of which nothing is known yet: not a number."""
         nodes = np.full(trie.node_limit, np.nan, dtype=np.float32)
-        return cls(nodes, np.zeros(trie.node_limit, bool), np.full(trie.key_limit, np.nan, dtype=np.float32))
+        return cls(
+            nodes, np.full(trie.node_limit, _NONE, dtype=np.int32), np.full(trie.key_limit, np.nan, dtype=np.float32)
+        )
 
     def grown(self, trie: Trie, origins: Ints | None) -> Weights:
         """A copy for a later trie, see :func:`~shared_core.schema.node_origins`; not a number at what is new."""
         return Weights(
             carry_over(self.token, origins, trie.node_limit, np.nan),
-            carry_over(self.weighed, origins, trie.node_limit, False),
+            carry_over(self.source, origins, trie.node_limit, _NONE),
             carry_over(self.end, None, trie.key_limit, np.nan),
         )
 
     def lay(self, trie: Trie, keys: Ints, neutral: FloatArray, known: NDArray[np.bool_]) -> PriorChange:
         """Write the log-probabilities of some keys in place.
 
-        What was weighed replaces stand-ins and is not replaced, so that the result does not depend on the order in
-        which keys come.
+        What was weighed replaces stand-ins, and of several weighed keys the first counts, so that the result does not
+        depend on the order in which they come: the same prefix comes out a little different in another batch.
 
         Args:
             trie: The trie.
@@ -74,14 +79,15 @@ class Weights:
         new = np.flatnonzero(np.isnan(self.token[nodes]))
         self.token[nodes[new]] = np.where(first[new], UNKNOWN_FIRST, UNKNOWN_LATER)
         # Backwards: of several keys that pass through a node the last one written counts, which is to be the first.
-        better = np.flatnonzero(np.repeat(known, np.diff(starts)) & ~self.weighed[nodes])[::-1]
+        source = np.repeat(keys, np.diff(starts))
+        better = np.flatnonzero(np.repeat(known, np.diff(starts)) & (source < self.source[nodes]))[::-1]
         self.token[nodes[better]] = neutral[~last][better]
-        self.weighed[nodes[better]] = True
+        self.source[nodes[better]] = source[better]
         self.end[keys] = np.where(known, neutral[last], UNKNOWN_END)
         touched = np.zeros(trie.node_limit, dtype=bool)
         touched[nodes[new]] = touched[nodes[better]] = True
         changed = np.flatnonzero(touched)
-        return PriorChange(changed, self.token[changed], keys, self.end[keys])
+        return PriorChange(changed, keys)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,4 +165,4 @@ class SpokenSchema:
         change = weights.lay(trie, keys, neutral, known)
         if self.score == "schema":
             return build_prior(trie, weights.token, weights.end, self.score), weights
-        return update_prior(self.prior, trie, origins, change), weights
+        return update_prior(self.prior, trie, origins, change, weights.token, weights.end), weights

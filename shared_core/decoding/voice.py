@@ -34,6 +34,14 @@ class KeyVoice:
                 if neutral is not None:
                     self._neutral[tokens] = neutral
 
+    def forget(self, keys: Sequence[str] | None = None) -> None:
+        """Let go of what is known of some keys, or of all: once it is stored, or when they were erased."""
+        with self._lock:
+            for key in list(self._tokens) if keys is None else keys:
+                tokens = self._tokens.pop(key, None)
+                if tokens is not None:
+                    self._neutral.pop(tokens, None)
+
     def tokens(self, keys: Sequence[str]) -> list[Tokens | None]:
         """Token sequence of each key; ``None`` where the tokenizer cannot spell it."""
         with self._lock:

@@ -8,9 +8,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shared_core.config import SCGConfig
-from shared_core.decoding import ConceptDecoder, Constraint, DecodedKey, KeyVoice, SearchOptions, SpokenSchema
+from shared_core.decoding import (
+    ConceptDecoder,
+    Constraint,
+    DecodedKey,
+    KeyVoice,
+    SearchOptions,
+    SpokenSchema,
+    trie_keys,
+)
 from shared_core.entry import MemoryEntry
 from shared_core.evolution.accommodation import said_concepts, validated
 from shared_core.schema import Trie, build_trie
@@ -25,22 +34,15 @@ _UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
-    """The schema that entries are assimilated into: keys with their display forms, as the model can say them."""
+    """The schema that entries are assimilated into.
+
+    Attributes:
+        concepts: Each a key and its display form.
+        spoken: The concepts as the model can say them.
+    """
 
     concepts: Sequence[tuple[str, str]]
     spoken: SpokenSchema
-    index: dict[str, int]
-    """Key of the trie of each concept that the model can say."""
-
-    @classmethod
-    def build(cls, voice: KeyVoice, concepts: Sequence[tuple[str, str]], config: SCGConfig) -> Vocabulary:
-        """The vocabulary of some concepts, each a key and its surface."""
-        spoken = voice.speak([key for key, _ in concepts], config.score)
-        return cls(
-            concepts,
-            spoken,
-            {concepts[concept][0]: place for place, concept in enumerate(spoken.concept.tolist())},
-        )
 
     def link(self, decoded: DecodedKey, weight: float) -> ConceptLink:
         """An inferred link to a decoded concept."""
@@ -88,19 +90,19 @@ class Distiller:
         )
 
     def assimilate(
-        self, entries: Sequence[MemoryEntry], said: Sequence[Sequence[str]], vocabulary: Vocabulary
+        self, entries: Sequence[MemoryEntry], said: Sequence[NDArray[np.int64]], vocabulary: Vocabulary
     ) -> list[list[ConceptLink]]:
         """The best existing concepts of each entry that it does not say itself (Eq. 7).
 
         Args:
             entries: The entries.
-            said: Keys that each entry is linked to already.
+            said: Concepts of the vocabulary that each entry is linked to already, shape (n,) each.
             vocabulary: The schema.
 
         Returns:
             At most ``config.assimilate`` inferred links per piece of an entry.
         """
-        constraints = [self._constraint(keys, vocabulary) for keys in said]
+        constraints = [self._constraint(vocabulary, concepts) for concepts in said]
         decoded = self._decode(entries, [[constraint] for constraint in constraints])
         links = []
         for pieces in decoded:
@@ -120,7 +122,7 @@ class Distiller:
             keeps its own phrases, so that it can be recalled.
         """
         config = self._config
-        shared = [self._constraint((), vocabulary), *self._gate_constraints(vocabulary)]
+        shared = [self._constraint(vocabulary), *self._gate_constraints(vocabulary)]
         spans = [self._spans(entry) for entry in entries]
         constraints = [[*shared, *([Constraint(trie, self._span_search())] if trie else [])] for trie, _ in spans]
         decoded = self._decode(entries, constraints)
@@ -160,14 +162,10 @@ class Distiller:
                 results[place].append(keys)
         return results
 
-    def _constraint(self, said: Sequence[str], vocabulary: Vocabulary) -> Constraint:
-        numbers = [vocabulary.index[key] for key in said if key in vocabulary.index]
-        return Constraint(
-            vocabulary.spoken.trie,
-            self._assimilation,
-            vocabulary.spoken.prior,
-            np.array(numbers, dtype=np.int64) if numbers else None,
-        )
+    def _constraint(self, vocabulary: Vocabulary, said: NDArray[np.int64] | None = None) -> Constraint:
+        spoken = vocabulary.spoken
+        excluded = None if said is None else trie_keys(spoken, said)
+        return Constraint(spoken.trie, self._assimilation, spoken.prior, excluded)
 
     def _gate_constraints(self, vocabulary: Vocabulary) -> list[Constraint]:
         """What the gate compares: the best keys and, for the ``unknown`` gate, that key.

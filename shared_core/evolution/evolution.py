@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shared_core.config import SCGConfig
-from shared_core.decoding import FloatArray, KeyVoice
+from shared_core.decoding import FloatArray, KeyVoice, SpokenSchema
 from shared_core.entry import MemoryEntry
 from shared_core.evolution.accommodation import said_concepts
 from shared_core.evolution.distillation import Distiller, Vocabulary
@@ -60,15 +61,25 @@ class Evolution:
         namespace: The namespace.
         config: The memory's settings.
         voice: Gives the model's knowledge of keys; called only when the model is needed.
+        state: Gives the namespace as it is now.
+        schema: Gives the schema of a state as the model says it; called only when the model is needed.
     """
 
     def __init__(
-        self, store: Store, namespace: tuple[str, ...], config: SCGConfig, voice: Callable[[], KeyVoice]
+        self,
+        store: Store,
+        namespace: tuple[str, ...],
+        config: SCGConfig,
+        voice: Callable[[], KeyVoice],
+        state: Callable[[], NamespaceState],
+        schema: Callable[[NamespaceState], SpokenSchema],
     ) -> None:
         self._store = store
         self._namespace = namespace
         self._config = config
         self._voice = voice
+        self._state = state
+        self._schema = schema
 
     def remember(self, entries: Sequence[MemoryEntry], *, use_model: bool, report: Report) -> WriteOutcome:
         """Store entries, which have ids, and distil them.
@@ -87,24 +98,23 @@ class Evolution:
 
     def assimilate(self, report: Report, only: set[str] | None = None) -> int:
         """Assimilate the entries that wait for it (all, or those named); returns how many."""
-        if not self._waiting(only):
+        if only is not None and not self._wait(only):
             return 0
-        voice = self._voice()
-        state = self._state(voice)
-        self._compute_neutral(voice, state, report)
-        vocabulary = Vocabulary.build(voice, state.concepts, self._config)
-        said = _said_keys(state)
+        state = self._state()
         waiting = [
             place
             for place, stored in enumerate(state.entries)
             if not stored.assimilated and (only is None or stored.entry.id in only)
         ]
-        distiller = Distiller(voice, self._config)
+        if not waiting:
+            return 0
+        vocabulary = Vocabulary(state.concepts, self._weighed(state, report))
+        distiller = Distiller(self._voice(), self._config)
         for start in range(0, len(waiting), self._config.batch):
             report(Progress("assimilating", start, len(waiting)))
             batch = waiting[start : start + self._config.batch]
             links = distiller.assimilate(
-                [state.entries[place].entry for place in batch], [said[place] for place in batch], vocabulary
+                [state.entries[place].entry for place in batch], [_said(state, place) for place in batch], vocabulary
             )
             self._store.assimilate(
                 self._namespace,
@@ -113,10 +123,8 @@ class Evolution:
         report(Progress("assimilating", len(waiting), len(waiting)))
         return len(waiting)
 
-    def _waiting(self, only: set[str] | None) -> bool:
-        if only is None:
-            return any(not stored.assimilated for stored in self._store.load(self._namespace).entries)
-        return any(not known.assimilated for known in self._store.known(self._namespace, only).values())
+    def _wait(self, ids: set[str]) -> bool:
+        return any(not known.assimilated for known in self._store.known(self._namespace, ids).values())
 
     def _store_said(self, entries: Sequence[MemoryEntry], report: Report) -> WriteOutcome:
         outcomes = []
@@ -147,9 +155,8 @@ class Evolution:
             new = [entry for entry in batch if _is_new(entry, known.get(_id(entry)))]
             links: dict[str, list[ConceptLink]] = {}
             if new:
-                state = self._state(voice)
-                self._compute_neutral(voice, state, lambda _: None)
-                vocabulary = Vocabulary.build(voice, state.concepts, self._config)
+                state = self._state()
+                vocabulary = Vocabulary(state.concepts, self._weighed(state, lambda _: None))
                 links = {_id(entry): found for entry, found in zip(new, distiller.evolve(new, vocabulary), strict=True)}
             outcomes.append(
                 self._store.write(
@@ -159,26 +166,26 @@ class Evolution:
         report(Progress("distilling", len(entries), len(entries)))
         return _sum(outcomes)
 
-    def _state(self, voice: KeyVoice) -> NamespaceState:
-        state = self._store.load(self._namespace, voice.decoder.fingerprint)
-        voice.learn({key: (scores.token_ids.tolist(), scores.neutral) for key, scores in state.scores.items()})
-        return state
-
-    def _compute_neutral(self, voice: KeyVoice, state: NamespaceState, report: Report) -> None:
-        """Compute and store the neutral log-probabilities that are missing, group by group, if a decode needs them."""
-        if not (self._config.calibration or self._config.lookahead):
-            return
-        keys = [key for key, _ in state.concepts]
+    def _weighed(self, state: NamespaceState, report: Report) -> SpokenSchema:
+        """The schema with all neutral log-probabilities if a decode needs them; computes and stores missing ones."""
+        schema = self._schema(state)
+        keys = np.flatnonzero(~schema.known)
+        if not len(keys) or not (self._config.calibration or self._config.lookahead):
+            return schema
+        voice = self._voice()
+        missing = [state.concepts[concept][0] for concept in schema.concept[keys].tolist()]
         # Recalls weigh what comes up and store nothing: that is caught up on here.
-        self._save(voice, voice.known([key for key in keys if key not in state.scores]))
-        missing = voice.missing(keys)
-        done = 0
-        for group in voice.compute(keys):
-            report(Progress("weighing new concepts", done, missing))
+        known = voice.known(missing)
+        self._save(voice, known)
+        done = len(known)
+        for group in voice.compute(missing):
+            report(Progress("weighing new concepts", done, len(missing)))
             self._save(voice, group)
             done += len(group)
-        if done:
-            report(Progress("weighing new concepts", missing, missing))
+        report(Progress("weighing new concepts", done, len(missing)))
+        learned = schema.learned(keys, voice.columns(missing).neutral)
+        voice.forget(missing)
+        return learned
 
     def _save(self, voice: KeyVoice, group: Mapping[str, tuple[Sequence[int], FloatArray]]) -> None:
         if group:
@@ -188,13 +195,11 @@ class Evolution:
             self._store.save_scores(self._namespace, voice.decoder.fingerprint, scores)
 
 
-def _said_keys(state: NamespaceState) -> list[list[str]]:
-    """Keys that each entry is linked to other than by inference."""
-    keys: list[list[str]] = [[] for _ in state.entries]
-    grounding = state.link_origin != INFERRED
-    for entry, concept in zip(state.link_entry[grounding], state.link_concept[grounding], strict=True):
-        keys[entry].append(state.concepts[concept][0])
-    return keys
+def _said(state: NamespaceState, entry: int) -> NDArray[np.int64]:
+    """Concepts that an entry is linked to other than by inference."""
+    links = state.links_of(np.array([entry]))
+    said: NDArray[np.int64] = state.link_concept[links][state.link_origin[links] != INFERRED].astype(np.int64)
+    return said
 
 
 def _is_new(entry: MemoryEntry, known: Known | None) -> bool:

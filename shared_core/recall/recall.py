@@ -49,9 +49,9 @@ def seed_constraint(spoken: SpokenSchema, config: SCGConfig) -> Constraint:
     return Constraint(spoken.trie, options, spoken.prior)
 
 
-def unweighed(decoded: Sequence[DecodedKey], spoken: SpokenSchema) -> list[int]:
-    """Concepts among the decoded whose calibration rests on a stand-in."""
-    return [int(spoken.concept[one.key]) for one in decoded if not spoken.known[one.key]]
+def unweighed(decoded: Sequence[DecodedKey], spoken: SpokenSchema) -> NDArray[np.int64]:
+    """Keys among the decoded whose calibration rests on a stand-in, ascending, shape (n,)."""
+    return np.array(sorted(one.key for one in decoded if not spoken.known[one.key]), dtype=np.int64)
 
 
 def generated_seeds(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -56,6 +57,9 @@ def test_a_short_entry_is_one_piece_with_its_caption():
     assert read_in_pieces(MemoryEntry("", caption="a cake")) == ["[image: a cake]"]
 
 
+NOTHING = np.zeros(0, dtype=np.int64)
+
+
 @pytest.fixture(scope="module")
 def voice(tiny) -> KeyVoice:
     """A model that knows nothing, and the neutral scores of all concepts."""
@@ -71,14 +75,19 @@ def sensible(decoder) -> KeyVoice:
 
 
 def vocabulary(voice: KeyVoice, keys, config: SCGConfig) -> Vocabulary:
-    return Vocabulary.build(voice, [(key, key.title()) for key in keys], config)
+    return Vocabulary([(key, key.title()) for key in keys], voice.speak(keys, config.score))
+
+
+def places(keys, *said: str) -> np.ndarray:
+    """Which concepts of a vocabulary the given keys are; unknown ones are none."""
+    return np.array([keys.index(key) for key in said if key in keys], dtype=np.int64)
 
 
 def test_a_vocabulary_knows_what_the_model_can_say(voice):
     keys = ["puppy", "\U00040000", "rex"]
     words = vocabulary(voice, keys, SCGConfig())
-    assert set(words.index) == {"puppy", "rex"}
-    for key, place in words.index.items():
+    assert words.spoken.concept.tolist() == [0, 2]
+    for place, key in enumerate(["puppy", "rex"]):
         link = words.link(SimpleNamespace(key=place), 0.25)
         assert (link.key, link.surface, link.weight, link.origin) == (key, key.title(), 0.25, "inferred")
 
@@ -97,7 +106,7 @@ def test_assimilation_takes_the_best_existing_concepts_not_said(voice, keys, sai
     )
     words = vocabulary(voice, keys, config)
     entries = ENTRIES[: len(said)]
-    found = Distiller(voice, config).assimilate(entries, [sorted(one) for one in said], words)
+    found = Distiller(voice, config).assimilate(entries, [places(keys, *one) for one in said], words)
     assert len(found) == len(entries)
     for entry, own, links in zip(entries, said, found, strict=True):
         others = [key for key in keys if key not in own]
@@ -124,10 +133,10 @@ def test_each_piece_of_a_long_entry_is_assimilated(voice):
     config = SCGConfig(assimilate=1, assimilate_width=12, calibration=0.0)
     words = vocabulary(voice, CONCEPTS, config)
     texts = ["puppy " * 160, "cello " * 160, "garden " * 90]
-    (links,) = Distiller(voice, config).assimilate([MemoryEntry("".join(texts))], [[]], words)
+    (links,) = Distiller(voice, config).assimilate([MemoryEntry("".join(texts))], [NOTHING], words)
     best = set()
     for text in texts:
-        ((link,),) = Distiller(voice, config).assimilate([MemoryEntry(text)], [[]], words)
+        ((link,),) = Distiller(voice, config).assimilate([MemoryEntry(text)], [NOTHING], words)
         best.add(link.key)
     assert {link.key for link in links} == best
 
@@ -258,5 +267,5 @@ def test_nothing_to_distil_is_nothing(voice):
     distiller = Distiller(voice, config)
     words = vocabulary(voice, CONCEPTS, config)
     assert distiller.assimilate([], [], words) == distiller.evolve([], words) == []
-    (links,) = distiller.assimilate([ENTRIES[0]], [CONCEPTS], words)
+    (links,) = distiller.assimilate([ENTRIES[0]], [np.arange(len(CONCEPTS))], words)
     assert links == []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from shared_core.config import SCGConfig
-from shared_core.decoding import ConceptDecoder, KeyVoice
+from shared_core.decoding import ConceptDecoder, FollowedSchema, KeyVoice
 from shared_core.entry import MemoryEntry
 from shared_core.evolution import Evolution, Progress, extract_phrases
 from shared_core.evolution import evolution as evolution_module
@@ -42,11 +44,17 @@ def store():
 def evolution(store: Store, decoder: ConceptDecoder, config: SCGConfig) -> Evolution:
     """A write path as of a new process: nothing is known but what is stored."""
     voice = KeyVoice(decoder)
-    return Evolution(store, NAMESPACE, config, lambda: voice)
+    schema = FollowedSchema(store, NAMESPACE, lambda: voice, config.score)
+    return Evolution(store, NAMESPACE, config, lambda: voice, lambda: store.load(NAMESPACE), schema.current)
 
 
-def unused() -> KeyVoice:
+def unused(*_: object) -> Any:
     raise AssertionError("the model was asked for")
+
+
+def wordless(store: Store, config: SCGConfig, namespace: tuple[str, ...] = NAMESPACE) -> Evolution:
+    """A write path without a model."""
+    return Evolution(store, namespace, config, unused, lambda: store.load(namespace), unused)
 
 
 def ignore(progress: Progress) -> None:
@@ -69,7 +77,7 @@ def waiting(store: Store) -> list[str]:
 
 
 def test_phrases_are_stored_without_the_model(store):
-    outcome = Evolution(store, NAMESPACE, SCGConfig(), unused).remember(ENTRIES, use_model=False, report=ignore)
+    outcome = wordless(store, SCGConfig()).remember(ENTRIES, use_model=False, report=ignore)
     assert (outcome.added, outcome.updated, outcome.unchanged) == (len(ENTRIES), 0, 0)
     assert outcome.ids == tuple(entry.id for entry in ENTRIES) == tuple(waiting(store))
     for entry in ENTRIES:
@@ -78,7 +86,7 @@ def test_phrases_are_stored_without_the_model(store):
 
 
 def test_without_assimilation_nothing_waits_and_no_model_is_needed(store):
-    write_path = Evolution(store, NAMESPACE, SCGConfig(assimilate=0), unused)
+    write_path = wordless(store, SCGConfig(assimilate=0))
     write_path.remember(ENTRIES, use_model=True, report=ignore)
     assert waiting(store) == []
     assert write_path.assimilate(ignore) == 0
@@ -101,7 +109,7 @@ def test_what_the_model_caught_up_on_equals_what_it_did_at_once(store, decoder):
     config = SCGConfig(assimilate=3, batch=2)
     evolution(store, decoder, config).remember(ENTRIES, use_model=True, report=ignore)
     with Store.open(":memory:") as other:
-        Evolution(other, NAMESPACE, config, unused).remember(ENTRIES, use_model=False, report=ignore)
+        wordless(other, config).remember(ENTRIES, use_model=False, report=ignore)
         write_path = evolution(other, decoder, config)
         assert write_path.assimilate(ignore) == len(ENTRIES)
         assert contents(other) == contents(store)
@@ -110,7 +118,7 @@ def test_what_the_model_caught_up_on_equals_what_it_did_at_once(store, decoder):
 
 def test_only_what_is_written_is_assimilated(store, decoder):
     config = SCGConfig(assimilate=2)
-    Evolution(store, NAMESPACE, config, unused).remember(ENTRIES[:3], use_model=False, report=ignore)
+    wordless(store, config).remember(ENTRIES[:3], use_model=False, report=ignore)
     evolution(store, decoder, config).remember(ENTRIES[3:5], use_model=True, report=ignore)
     assert waiting(store) == ["e0", "e1", "e2"]
 
@@ -244,7 +252,7 @@ def test_entries_without_any_concept_are_stored_all_the_same(decoder, store, acc
 
 
 def test_nothing_to_remember_is_nothing(store):
-    outcome = Evolution(store, NAMESPACE, SCGConfig(), unused).remember([], use_model=True, report=ignore)
+    outcome = wordless(store, SCGConfig()).remember([], use_model=True, report=ignore)
     assert (outcome.added, outcome.updated, outcome.unchanged, outcome.ids) == (0, 0, 0, ())
 
 
@@ -276,7 +284,7 @@ def test_neutral_scores_are_not_computed_where_nothing_needs_them(decoder, store
 def test_only_concepts_of_this_namespace_are_inferred(decoder, store):
     store.write(("tobi",), [EntryWrite(MemoryEntry("secret plans", "t0"))])
     config = SCGConfig(assimilate=5)
-    Evolution(store, ("tobi",), config, unused).remember(
+    wordless(store, config, ("tobi",)).remember(
         [MemoryEntry("The vault holds a secret ledger", "t1")], use_model=False, report=ignore
     )
     evolution(store, decoder, config).remember(ENTRIES, use_model=True, report=ignore)

@@ -40,7 +40,8 @@ def offline(monkeypatch) -> None:
 def test_a_local_folder(folder, tiny):
     model = load_model(folder, threads=1)
     assert isinstance(model, TransformersModel)
-    assert model.mode == ARCHITECTURES["llama"][2]
+    assert model.mode == "branches"
+    assert load_model(folder, threads=1, optimize=False).mode == ARCHITECTURES["llama"][2]
     assert model._model.dtype == torch.float32
     prompt, tokens = [5, 6, 7], [9, 11]
     expected = tiny("llama").tree(prompt).logprobs([0, 0], tokens)
@@ -54,7 +55,7 @@ def test_the_fingerprint_does_not_depend_on_where_a_model_lies(folder, broken):
 def test_another_precision_is_another_fingerprint(folder):
     half = load_model(folder, dtype="bfloat16")
     assert half._model.dtype == torch.bfloat16
-    assert half.mode == "tree"
+    assert half.mode == "branches"
     assert half.fingerprint != load_model(folder).fingerprint
 
 

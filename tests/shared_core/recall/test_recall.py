@@ -221,7 +221,7 @@ def test_what_was_decoded_becomes_seeds_by_calibrated_score():
     spoken = voice.speak(["elm", "fir", "cedar", "ash"], "base")  # the model cannot say "elm"
     number = {int(concept): key for key, concept in enumerate(spoken.concept)}
     decoded = [DecodedKey(number[1], -3.0, -2.0), DecodedKey(number[3], -4.0, 1.0), DecodedKey(number[2], -50.0, -40.0)]
-    assert unweighed(decoded, spoken) == [2]
+    assert spoken.concept[unweighed(decoded, spoken)].tolist() == [2]
     config = SCGConfig(calibration=0.5)
     seeds = generated_seeds(decoded, spoken, config)
     assert [(concept, logprob) for concept, logprob, _ in seeds] == [(3, -4.0), (1, -3.0), (2, -50.0)]
