@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 # tree that its environment must be made again.
 STAMP := $(VENV)/.ready-$(shell printf '%s' "$(CURDIR)" | cksum | cut -d ' ' -f 1)
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
-EXTRAS := dev,langchain,langchain-classic,llamaindex
+EXTRAS := dev,bench,langchain,langchain-classic,llamaindex
 
 .PHONY: setup demo test lint format clean
 
@@ -46,7 +46,7 @@ demo: $(STAMP)
 
 # One thread for each process: two torch threads beside another busy process are many times slower than one.
 test: lint
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses $${TEST_PROCESSES:-2} --dist loadfile
 
 lint: $(STAMP)
 	$(BIN)/ruff check
