@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shared_core.models.model_thread import on_model_thread
 from shared_core.models.port import PROMPT, LanguageModel, ModelSource, TokenTree
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ __all__ = [
     "TransformersModel",
     "cache_folder",
     "load_model",
+    "on_model_thread",
 ]
 
 _HOMES = {"TransformersModel": "engine", "cache_folder": "loading", "load_model": "loading"}

@@ -6,18 +6,20 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import torch
 from numpy.typing import ArrayLike
 
 from shared_core.errors import ModelError
+from shared_core.models.model_thread import on_model_thread
 from shared_core.models.packed import pack_linear_layers
 from shared_core.models.port import PROMPT, FloatArray, IntArray
 from shared_core.models.probe import choose_mode
 from shared_core.models.token_tree import Forward, KeyValues, Mode, TransformersTree, run_chain, start_tree
+
+_T = TypeVar("_T")
 
 _ROOT_PROMPTS_KEPT = 8
 _MOST_THREADS = 8
@@ -61,17 +63,19 @@ class TransformersModel:
         self._model = model.eval()
         self._tokenizer = tokenizer
         self._threads = threads or min(torch.get_num_threads(), _MOST_THREADS)
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._forward = Forward(model)
         self._prompts: OrderedDict[tuple[int, ...], tuple[KeyValues | None, torch.Tensor]] = OrderedDict()
         self.start = _start_tokens(tokenizer)
         self.ends = _end_tokens(model, tokenizer)
         self.window = _window(model.config.get_text_config(decoder=True))
-        self.fingerprint = _fingerprint(model, tokenizer)
+        self.fingerprint = self._run(lambda: _fingerprint(model, tokenizer))
+        self.mode: Mode = self._run(lambda: self._prepare(mode, optimize=optimize))
+
+    def _prepare(self, mode: Mode | None, *, optimize: bool) -> Mode:
         if optimize:
-            pack_linear_layers(model)
-        with self._turn():
-            self.mode: Mode = mode or choose_mode(model, self.start, branches=optimize)
+            pack_linear_layers(self._model)
+        return mode or choose_mode(self._model, self.start, branches=optimize)
 
     def encode(self, text: str) -> list[int]:
         """See :meth:`LanguageModel.encode`."""
@@ -94,19 +98,16 @@ class TransformersModel:
             )
         return str(text)
 
-    def tree(self, prompt: Sequence[int]) -> LockedTree:
+    def tree(self, prompt: Sequence[int]) -> ModelTree:
         """See :meth:`LanguageModel.tree`."""
         key = tuple(map(int, prompt))
         if not key:
             raise ModelError("a token tree needs a root prompt of at least one token")
-        with self._turn():
-            layers, logits = self._root(key)
-            return LockedTree(self, start_tree(self._forward, self.mode, key, layers, logits))
+        return self._run(lambda: ModelTree(self, start_tree(self._forward, self.mode, key, *self._root(key))))
 
     def forward_once(self, tokens: Sequence[int]) -> None:
         """One plain forward pass without any cache, as a yardstick for what a tree costs."""
-        with self._turn():
-            run_chain(self._forward, (), None, tokens)
+        self._run(lambda: run_chain(self._forward, (), None, tokens))
 
     def _root(self, prompt: tuple[int, ...]) -> tuple[KeyValues | None, torch.Tensor]:
         """State after a root prompt: kept for the last few, and grown from the longest kept one."""
@@ -125,24 +126,25 @@ class TransformersModel:
         self._prompts.move_to_end(prompt)
         return self._prompts[prompt]
 
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """One caller at a time, with the bound on threads."""
-        with self._lock:
-            before = torch.get_num_threads()
-            if self._threads != before:
-                torch.set_num_threads(self._threads)
-            try:
-                yield
-            except torch.OutOfMemoryError as error:
-                raise ModelError(f"the model ran out of memory: lower the width or batch size ({error})") from error
-            finally:
-                if torch.get_num_threads() != before:
-                    torch.set_num_threads(before)
+    def _run(self, call: Callable[[], _T]) -> _T:
+        """A call on the thread of the models, with the bound on torch's threads."""
+        return on_model_thread(lambda: self._bounded(call))
+
+    def _bounded(self, call: Callable[[], _T]) -> _T:
+        before = torch.get_num_threads()
+        if self._threads != before:
+            torch.set_num_threads(self._threads)
+        try:
+            return call()
+        except torch.OutOfMemoryError as error:
+            raise ModelError(f"the model ran out of memory: lower the width or batch size ({error})") from error
+        finally:
+            if torch.get_num_threads() != before:
+                torch.set_num_threads(before)
 
 
-class LockedTree:
-    """A token tree whose forward passes wait for the model's turn."""
+class ModelTree:
+    """A token tree whose computations run on the thread of the models."""
 
     def __init__(self, model: TransformersModel, tree: TransformersTree) -> None:
         self._model = model
@@ -154,21 +156,19 @@ class LockedTree:
 
     def read_many(self, chains: Sequence[Sequence[int]], parent: int = PROMPT) -> list[int]:
         """See :meth:`TokenTree.read_many`."""
-        with self._model._turn():
-            return self._tree.read_many(chains, parent)
+        return self._model._run(lambda: self._tree.read_many(chains, parent))
 
     def extend(self, tokens: ArrayLike, parents: ArrayLike) -> IntArray:
         """See :meth:`TokenTree.extend`."""
-        with self._model._turn():
-            return self._tree.extend(tokens, parents)
+        return self._model._run(lambda: self._tree.extend(tokens, parents))
 
     def logprobs(self, nodes: ArrayLike, tokens: ArrayLike) -> FloatArray:
         """See :meth:`TokenTree.logprobs`."""
-        return self._tree.logprobs(nodes, tokens)
+        return self._model._run(lambda: self._tree.logprobs(nodes, tokens))
 
     def likeliest(self, nodes: ArrayLike) -> IntArray:
         """See :meth:`TokenTree.likeliest`."""
-        return self._tree.likeliest(nodes)
+        return self._model._run(lambda: self._tree.likeliest(nodes))
 
 
 def _start_tokens(tokenizer: Any) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from transformers.utils import logging as _logging
 
 from shared_core.errors import ModelError
 from shared_core.models.engine import TransformersModel
+from shared_core.models.model_thread import on_model_thread
 from shared_core.models.port import LanguageModel, ModelSource
 
 # Seconds to wait for the model hub.
@@ -66,7 +67,7 @@ def load_model(
         return source
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     folder = _folder(source)
-    model, tokenizer = _load_folder(folder, where, _dtype(dtype, where))
+    model, tokenizer = on_model_thread(lambda: _load_folder(folder, where, _dtype(dtype, where)))
     return TransformersModel(model, tokenizer, threads=threads, optimize=optimize)
 
 
