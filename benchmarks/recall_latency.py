@@ -57,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memory", required=True, help="a memory file, for example made by `scg remember`")
     parser.add_argument("--namespace", action="append", help="repeat for the parts of the namespace")
-    parser.add_argument("--width", type=int, default=50)
+    parser.add_argument("--width", type=int, default=SCGConfig().width)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--out", type=Path, help="also write summary.json into this folder")

@@ -61,7 +61,7 @@ class SCGConfig:
     """
 
     k: int = 10
-    width: int = 50
+    width: int = 20
     method: Literal["beam", "exact", "sample"] = "beam"
     score: Literal["base", "schema"] = "base"
     calibration: float = 0.6

@@ -333,15 +333,19 @@ class SchemaMemory:
             InvalidInputError: if the query is empty or ``k`` is below 1.
         """
         question = self._question(query, k, unit, where)
-        snapshot = self._current()
-        if not snapshot.entries:
+        snapshot, schema = self._known()
+        if schema is None:
             return Recall(query)
-        schema = self._schema.current(snapshot.state)
         decoded: list[DecodedKey] = []
         if schema.trie.key_count:
             constraint = seed_constraint(schema, self._config)
             (decoded,) = self._engine.queue().submit(query, [constraint]).result()
         return self._reconstruct(question, snapshot, schema, decoded)
+
+    def _known(self) -> tuple[Snapshot, SpokenSchema | None]:
+        """What a recall runs on; an empty memory needs no model and has no schema."""
+        snapshot = self._current()
+        return snapshot, self._schema.current(snapshot.state) if snapshot.entries else None
 
     def _question(self, query: str, k: int | None, unit: Unit, where: Filter | None) -> Question:
         check_text(query, "query")
@@ -553,10 +557,9 @@ class SchemaMemory:
     ) -> Recall:
         """:meth:`recall`, without blocking the event loop; recalls that run at the same time share the model."""
         question = self._question(query, k, unit, where)
-        snapshot = await self._run(self._reader, self._current)
-        if not snapshot.entries:
+        snapshot, schema = await self._run(self._reader, self._known)
+        if schema is None:
             return Recall(query)
-        schema = await self._run(self._reader, partial(self._schema.current, snapshot.state))
         decoded: list[DecodedKey] = []
         if schema.trie.key_count:
             future = self._engine.queue().submit(query, [seed_constraint(schema, self._config)])

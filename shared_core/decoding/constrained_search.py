@@ -32,13 +32,13 @@ from shared_core.schema import NO_KEY, ROOT, Trie
 Method: TypeAlias = Literal["beam", "exact", "sample"]
 """``beam``: bounded work. ``exact``: the true best keys. ``sample``: keys drawn from ``P_S`` without replacement."""
 
-# Rows of a round: a multiple of the width, and at least so many, since fewer take a processor hardly less time.
-_ROUND_WIDTHS, _ROUND_LEAST = 2, 24
+# Rows of a round: the width, and at least so many, since fewer take a processor hardly less time.
+_LEAST_ROWS = 24
+# Rounds of a search that looks ahead and has keys enough. Measured: a third brings a few keys that hardly score more,
+# and takes as long as the second.
+_ROUNDS = 2
 # Open prefixes kept, as a multiple of the rows of a round.
 _RETAINED = 4
-# Log-probability by which a prefix may promise less than the keys in hand and still take a free row of a round.
-# Promises err by about this; a round of its own is for prefixes that promise more than the keys in hand.
-_MARGIN = 1.0
 # Prefixes an exact search expands in one forward pass.
 _EXACT_BATCH = 128
 
@@ -56,7 +56,7 @@ class SearchOptions:
         seed: Of the random numbers of ``sample``.
     """
 
-    width: int = 50
+    width: int = 20
     method: Method = "beam"
     score: Score = "base"
     calibration: float = 0.0
@@ -151,7 +151,8 @@ class _Search:
         if options.method == "exact":
             self._rows = _EXACT_BATCH
         elif self._looks_ahead:
-            self._rows = max(_ROUND_LEAST, _ROUND_WIDTHS * options.width)
+            self._rows = max(_LEAST_ROWS, options.width)
+        self._rounds = 0
         self._worst: FloatArray | None = None
         if request.prior is not None and (options.method == "exact" or not options.lookahead):
             self._worst = below(request.trie, request.prior.total, np.minimum)
@@ -177,15 +178,19 @@ class _Search:
 
     def unfinished(self) -> bool:
         """Whether an open prefix is left that could still matter."""
-        return len(self._pool) > 0 and bool(self._pool.bound.max() >= self._threshold())
+        threshold = self._threshold()
+        if self._looks_ahead and self._options.method == "beam" and self._rounds >= _ROUNDS and threshold > -np.inf:
+            return False
+        return len(self._pool) > 0 and bool(self._pool.bound.max() >= threshold)
 
     def take(self) -> Batch:
         """Take the most promising prefixes off the pool, and add tokens after them that are worth reading with them."""
         options = self._options
+        self._rounds += 1
         chosen = largest(self._pool.promise, self._rows)
         taken = self._pool[chosen]
         if options.method == "beam" and self._looks_ahead:
-            batch = likely_continuations(self._trie, taken, self._ahead, self._rows, self._threshold() - _MARGIN)
+            batch = likely_continuations(self._trie, taken, self._ahead, self._rows, self._threshold())
         else:
             batch = forced_chains(self._trie, taken)
         rest = np.ones(len(self._pool), dtype=bool)
@@ -288,10 +293,9 @@ class _Search:
 
     def _open(self, opened: Pool) -> None:
         """Add open prefixes, and close those that cannot, or promise not to, reach the best ``width`` keys."""
-        beam = self._options.method == "beam"
-        least = self._threshold() - (_MARGIN if beam else 0.0)
+        least = self._threshold()
         self._pool = self._pool[self._pool.bound >= least] + opened[opened.bound >= least]
-        if beam and len(self._pool) > _RETAINED * self._rows:
+        if self._options.method == "beam" and len(self._pool) > _RETAINED * self._rows:
             self._pool = self._pool[largest(self._pool.promise, _RETAINED * self._rows)]
 
     def _perturb(self, logprob: Floats, above: Floats, start: Ints) -> Floats:

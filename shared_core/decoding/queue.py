@@ -15,7 +15,7 @@ from shared_core.decoding.decoder import ConceptDecoder, Constraint
 # Texts decoded together at most. Beyond this a pass is bound by arithmetic, and more would only wait longer.
 _TOGETHER = 8
 # Callers that start at the same time arrive a little apart: a batch starts when none has come for so many seconds.
-_LULL = 0.001
+_LULL = 0.002
 
 _Waiting: TypeAlias = tuple[str, Sequence[Constraint], Future[list[list[DecodedKey]]]]
 
