@@ -280,9 +280,9 @@ def test_passes_and_tokens_are_counted(subject: Subject) -> None:
 
 def test_memory_that_a_call_takes_is_seen() -> None:
     # Freed again before the call returns: only the watching sees it.
-    length, memory = peak_memory(lambda: len(np.ones(8 * 2**20)))
-    assert length == 8 * 2**20
-    assert 60 < memory < 100
+    length, memory = peak_memory(lambda: len(np.ones(32 * 2**20)))
+    assert length == 32 * 2**20
+    assert 200 < memory < 400  # 256 and some, or a little less where the process gave memory back meanwhile
 
 
 def test_recall_and_gap() -> None:
