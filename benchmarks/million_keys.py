@@ -20,7 +20,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from rich.table import Table
 
 from benchmarks.synthetic import Size, make_columns, make_writes
 from shared_core.config import SCGConfig
+from shared_core.decoding import KeyColumns, SpokenSchema
 from shared_core.entry import MemoryEntry
 from shared_core.recall import Question, Recaller, Snapshot
 from shared_core.store import ConceptLink, EntryWrite, Store
@@ -83,6 +83,10 @@ def measure(path: Path, started: float) -> dict[str, float]:
             columns = store.load_scores(NAMESPACE, MODEL, state)
         with watch.part("snapshot"):
             snapshot = Snapshot.build(state)
+        with watch.part("schema"):
+            spoken = KeyColumns(columns.tokens, columns.starts, columns.neutral, columns.known)
+            schema = SpokenSchema.from_columns(spoken, SCGConfig().score)
+        assert schema.trie.key_count == len(state.concepts)
         figures |= {"ready_seconds": time.time() - started, "ready_cpu": time.process_time()}
         figures |= {"entries": len(state.entries), "keys": len(state.concepts), "links": len(state.link_entry)}
         random = np.random.default_rng(0)
@@ -98,9 +102,8 @@ def measure(path: Path, started: float) -> dict[str, float]:
             store.assimilate(NAMESPACE, {str(entry.id): [inferred]})
             with watch.part("refresh_after_assimilation"):
                 snapshot = follow(store, snapshot)
-            new = make_columns(list(snapshot.keys[-len(links) :]))
-            first = len(snapshot.keys) - len(links)
-            store.save_columns(NAMESPACE, MODEL, snapshot.state, replace(new, concept=new.concept + first))
+            new = make_columns(snapshot.keys, len(snapshot.keys) - len(links))
+            store.save_columns(NAMESPACE, MODEL, snapshot.state, new)
             with watch.part("scores_refresh"):
                 columns = columns.after(store.load_scores(NAMESPACE, MODEL, snapshot.state, columns))
         assert len(columns.concept) == len(snapshot.keys)

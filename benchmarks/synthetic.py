@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -88,19 +88,26 @@ def make_writes(size: Size, seed: int = 0) -> Iterator[EntryWrite]:
         )
 
 
-def make_columns(keys: list[str], seed: int = 0) -> ScoreColumns:
-    """Two to six tokens for each key, Zipf-distributed, with log-probabilities; a key's concept is its place."""
+def make_columns(keys: Sequence[str], first: int = 0, seed: int = 0) -> ScoreColumns:
+    """A token for each word, numbered in the order in which words come, and log-probabilities.
+
+    Args:
+        keys: All keys of a memory, in order; a key's concept is its place.
+        first: The first key that is wanted.
+        seed: Of the log-probabilities.
+    """
     random = np.random.default_rng(seed)
-    sizes = np.clip([len(key) // 6 for key in keys], 2, 6)
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    numbers: dict[str, int] = {}
+    spelled = [[numbers.setdefault(word, len(numbers)) for word in key.split()] for key in keys][first:]
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(tokens) for tokens in spelled])])
     total = int(starts[-1])
     return ScoreColumns(
         saved=0,
-        concept=np.arange(len(keys), dtype=np.int32),
+        concept=np.arange(first, len(keys), dtype=np.int32),
         starts=starts,
-        tokens=np.minimum(random.zipf(1.3, total), 49_000).astype(np.int32),
-        neutral=-random.exponential(6, total + len(keys)).astype(np.float32),
-        known=np.ones(len(keys), dtype=np.bool_),
+        tokens=np.fromiter((token for tokens in spelled for token in tokens), dtype=np.int32, count=total),
+        neutral=-random.exponential(6, total + len(spelled)).astype(np.float32),
+        known=np.ones(len(spelled), dtype=np.bool_),
     )
 
 

@@ -163,3 +163,20 @@ def test_closing_finishes_what_waits(held, queue, constraint):
     assert len(done) == 11
     assert not waiting
     assert all(len(future.result()[0]) == 3 for future in futures)
+
+
+def test_callers_that_arrive_a_little_apart_are_decoded_together(held, queue, constraint, monkeypatch):
+    late = iter(TEXTS[1:12])
+    futures = []
+
+    def lull(_: float) -> None:
+        """Somebody else calls in the meantime, until nobody is left."""
+        futures.extend(queue.submit(text, [constraint]) for text in [next(late, None)] if text)
+
+    monkeypatch.setattr("shared_core.decoding.queue.sleep", lull)
+    held.go.set()
+    futures.append(queue.submit(TEXTS[0], [constraint]))
+    wait([futures[0]], PATIENCE)
+    while next(late, None) is not None:
+        pass
+    assert held.batches[0] == TEXTS[:8]  # as many as go together, and no longer

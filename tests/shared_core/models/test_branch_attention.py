@@ -69,6 +69,18 @@ def test_any_tree_scores_like_a_tree_of_a_plain_model(optimized, tiny, name, dat
     np.testing.assert_allclose(results[0], results[1], atol=2e-3)
 
 
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_a_long_text_scores_like_one_of_a_plain_model(optimized, tiny, name):
+    text = np.random.default_rng(0).integers(3, 999, size=170).tolist()
+    tokens = np.arange(0, 49152, 997)
+    results = []
+    for model in (optimized(name), tiny(name)):
+        tree = model.tree(ROOT)
+        ends = tree.read_many([text, text[:40], text[30:]])
+        results.append(np.stack([tree.logprobs(np.full(len(tokens), end), tokens) for end in ends]))
+    np.testing.assert_allclose(results[0], results[1], atol=2e-3)
+
+
 def test_branches_are_planned_apart_only_where_that_saves_work():
     sees = np.ones((4, 6), dtype=bool)
     alone = BranchPlan.build(
