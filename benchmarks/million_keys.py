@@ -33,7 +33,7 @@ from shared_core.config import SCGConfig
 from shared_core.decoding import KeyColumns, SpokenSchema
 from shared_core.entry import MemoryEntry
 from shared_core.recall import Question, Recaller, Snapshot
-from shared_core.store import ConceptLink, EntryWrite, Store
+from shared_core.store import ConceptLink, EntryWrite, Store, collector_paused
 
 NAMESPACE = ("million",)
 MODEL = "synthetic model"
@@ -81,7 +81,7 @@ def measure(path: Path, started: float) -> dict[str, float]:
             state = store.load(NAMESPACE)
         with watch.part("scores"):
             columns = store.load_scores(NAMESPACE, MODEL, state)
-        with watch.part("snapshot"):
+        with watch.part("snapshot"), collector_paused():  # as a memory does
             snapshot = Snapshot.build(state)
         with watch.part("schema"):
             spoken = KeyColumns(columns.tokens, columns.starts, columns.neutral, columns.known)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from shared_core.recall.snapshot import Snapshot
-from shared_core.store import Store
+from shared_core.store import Store, collector_paused
 
 
 class FollowedSnapshot:
@@ -34,7 +34,8 @@ class FollowedSnapshot:
                 return self._snapshot
             # The old one goes first: it holds what was erased, and memory for two is not needed.
             self._snapshot = known = None
-            self._snapshot = Snapshot.build(self._store.load(self._namespace))
+            with collector_paused():
+                self._snapshot = Snapshot.build(self._store.load(self._namespace))
             return self._snapshot
 
     def drop(self) -> None:

@@ -1,5 +1,6 @@
 """The durable truth: entries, concepts and links of every namespace, in one SQLite file."""
 
+from shared_core.store.collector import collector_paused
 from shared_core.store.state import NamespaceChange, NamespaceState, ScoreColumns, StoredEntry
 from shared_core.store.store import Store
 from shared_core.store.transfer import export_namespace, import_namespace
@@ -32,6 +33,7 @@ __all__ = [
     "Store",
     "StoredEntry",
     "WriteOutcome",
+    "collector_paused",
     "export_namespace",
     "import_namespace",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from sqlalchemy import Connection, Engine
 from shared_core.entry import MemoryEntry, check_namespace, check_text
 from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError
 from shared_core.store import loading, reading, scoring, sqlite, writing
+from shared_core.store.collector import collector_paused
 from shared_core.store.location import parse_location
 from shared_core.store.state import NamespaceChange, NamespaceState, ScoreColumns
 from shared_core.store.values import ConceptLink, EntryWrite, Erased, KeyScores, Known, NamespaceInfo, WriteOutcome
@@ -153,7 +153,7 @@ class Store:
             fingerprint: The model whose scores to load; ``None`` for no scores.
         """
         name = check_namespace(namespace)
-        with self._reading() as connection, self._sound(), _uncollected():
+        with self._reading() as connection, self._sound(), collector_paused():
             return loading.read_state(connection, name, fingerprint)
 
     def changes(self, namespace: Name, since: NamespaceState) -> NamespaceChange | None:
@@ -343,18 +343,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Pause the garbage collector, which would walk again and again over a million new tuples that all stay."""
-    paused = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if paused:
-            gc.enable()
 
 
 def _check_ids(ids: Collection[str]) -> list[str]:
