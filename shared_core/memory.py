@@ -366,11 +366,9 @@ class SchemaMemory:
         missing = unweighed(decoded, schema) if calibrated else np.zeros(0, dtype=np.int64)
         if len(missing):
             # Concepts that were never weighed are weighed when they come up.
-            voice = self._engine.voice()
             keys = [snapshot.keys[concept] for concept in schema.concept[missing].tolist()]
-            for _ in voice.compute(keys):
-                pass
-            schema = schema.learned(missing, voice.columns(keys).neutral)
+            neutral = {key: scores for group in self._engine.voice().weigh(keys) for key, (_, scores) in group.items()}
+            schema = schema.learned(missing, np.concatenate([neutral[key] for key in keys]))
         generated = generated_seeds(decoded, schema, self._config)
         return Recaller(snapshot, self._config).recall(question, generated)
 

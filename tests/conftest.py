@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import settings
@@ -113,3 +114,17 @@ def tiny(embedded: TransformersModel) -> Callable[[str], TransformersModel]:
         return TransformersModel(AutoModelForCausalLM.from_config(config), embedded._tokenizer, threads=1)
 
     return make
+
+
+def plain(model: TransformersModel, path: list[int], tokens: list[int]) -> np.ndarray:
+    """Log-probabilities of tokens after a path, from one plain forward pass."""
+    with torch.inference_mode():
+        logits = model._model(torch.tensor([path])).logits[0, -1].float()
+    return (logits - logits.logsumexp(-1)).numpy()[tokens]
+
+
+def make(kind: str, **changes) -> torch.nn.Module:
+    """A tiny random model that belongs to one test alone."""
+    name, options, _ = ARCHITECTURES[kind]
+    torch.manual_seed(0)
+    return AutoModelForCausalLM.from_config(CONFIG_MAPPING[name](**{**options, "initializer_range": 0.2, **changes}))

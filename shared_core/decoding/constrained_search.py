@@ -5,7 +5,8 @@ One round, for all searches of a token tree together:
 1. each search takes its most promising open prefixes, and with them their likely continuations;
 2. the tokens of all go through the model in one forward pass;
 3. what may follow each is scored: a terminator completes a key, a token opens a longer prefix;
-4. a search is over when no open prefix promises more than the keys it already has.
+4. a search is over when no open prefix promises more than the keys it already has, or, looking ahead, when it has
+   keys enough after two rounds.
 
 A completed key never competes with open prefixes for a place in the beam, so short keys are not lost. What a prefix
 promises is known from its own log-probability and, for what follows, from the neutral log-probabilities of the keys
@@ -48,7 +49,8 @@ class SearchOptions:
     """How to search.
 
     Attributes:
-        width: Number of keys wanted, and of prefixes expanded in a round (the beam width ``b``).
+        width: Number of keys wanted (the beam width ``b``). As many prefixes are expanded in a round, or a few more
+            when looking ahead.
         method: See :data:`Method`.
         score: See :data:`Score`.
         calibration: Share of a key's neutral log-probability that is taken off its score (0: none).

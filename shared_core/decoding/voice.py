@@ -49,17 +49,21 @@ class KeyVoice:
             self._tokens.update(zip(new, self.decoder.encode_keys(new), strict=True))
             return [self._tokens[key] for key in keys]
 
-    def compute(self, keys: Sequence[str]) -> Iterator[dict[str, tuple[Tokens, FloatArray]]]:
-        """Compute the missing neutral log-probabilities, group by group, in an order fixed by the keys alone.
+    def weigh(self, keys: Sequence[str]) -> Iterator[dict[str, tuple[Tokens, FloatArray]]]:
+        """Every key that the model can say with its neutral log-probabilities: what is known, then what is computed.
+
+        Computes in groups, in an order fixed by the keys alone. Nothing has to be looked up afterwards, when another
+        thread may have let :meth:`forget` it.
 
         Yields:
-            What was just computed, for each key its tokens and their log-probabilities, to be stored.
+            For each key its tokens and their log-probabilities: first of all that were known, then of each group, to be
+            stored.
         """
-        spelled = {
-            tokens: key
-            for key, tokens in zip(keys, self.tokens(keys), strict=True)
-            if tokens is not None and tokens not in self._neutral
-        }
+        known = self.known(keys)
+        if known:
+            yield known
+        rest = [key for key in keys if key not in known]
+        spelled = {tokens: key for key, tokens in zip(rest, self.tokens(rest), strict=True) if tokens is not None}
         for group in self.decoder.neutral_scores(list(spelled)):
             with self._lock:
                 self._neutral.update(group)
@@ -68,20 +72,17 @@ class KeyVoice:
     def known(self, keys: Sequence[str]) -> dict[str, tuple[Tokens, FloatArray]]:
         """Those of the keys that were computed, each with its tokens and their neutral log-probabilities."""
         spelled = zip(keys, self.tokens(keys), strict=True)
-        return {
-            key: (tokens, self._neutral[tokens])
-            for key, tokens in spelled
-            if tokens is not None and tokens in self._neutral
-        }
-
-    def missing(self, keys: Sequence[str]) -> int:
-        """How many of the keys have no neutral log-probabilities yet."""
-        return sum(tokens is not None and tokens not in self._neutral for tokens in self.tokens(keys))
+        with self._lock:
+            return {
+                key: (tokens, self._neutral[tokens])
+                for key, tokens in spelled
+                if tokens is not None and tokens in self._neutral
+            }
 
     def columns(self, keys: Sequence[str]) -> KeyColumns:
         """The keys as the model spells them, with what is known of them: what a :class:`SpokenSchema` is made from."""
-        spelled = self.tokens(keys)
-        return KeyColumns.of(spelled, [None if tokens is None else self._neutral.get(tokens) for tokens in spelled])
+        known = self.known(keys)
+        return KeyColumns.of(self.tokens(keys), [known[key][1] if key in known else None for key in keys])
 
     def speak(self, keys: Sequence[str], score: Score) -> SpokenSchema:
         """The schema of these keys, as the model can say it."""

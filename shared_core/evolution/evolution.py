@@ -174,25 +174,19 @@ class Evolution:
             return schema
         voice = self._voice()
         missing = [state.concepts[concept][0] for concept in schema.concept[keys].tolist()]
+        neutral: dict[str, FloatArray] = {}
         # Recalls weigh what comes up and store nothing: that is caught up on here.
-        known = voice.known(missing)
-        self._save(voice, known)
-        done = len(known)
-        for group in voice.compute(missing):
-            report(Progress("weighing new concepts", done, len(missing)))
+        for group in voice.weigh(missing):
+            report(Progress("weighing new concepts", len(neutral), len(missing)))
             self._save(voice, group)
-            done += len(group)
-        report(Progress("weighing new concepts", done, len(missing)))
-        learned = schema.learned(keys, voice.columns(missing).neutral)
+            neutral |= {key: scores for key, (_, scores) in group.items()}
+        report(Progress("weighing new concepts", len(neutral), len(missing)))
         voice.forget(missing)
-        return learned
+        return schema.learned(keys, np.concatenate([neutral[key] for key in missing]))
 
     def _save(self, voice: KeyVoice, group: Mapping[str, tuple[Sequence[int], FloatArray]]) -> None:
-        if group:
-            scores = {
-                key: KeyScores(np.array(tokens, dtype=np.int32), neutral) for key, (tokens, neutral) in group.items()
-            }
-            self._store.save_scores(self._namespace, voice.decoder.fingerprint, scores)
+        scores = {key: KeyScores(np.array(tokens, dtype=np.int32), neutral) for key, (tokens, neutral) in group.items()}
+        self._store.save_scores(self._namespace, voice.decoder.fingerprint, scores)
 
 
 def _said(state: NamespaceState, entry: int) -> NDArray[np.int64]:

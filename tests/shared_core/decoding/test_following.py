@@ -27,7 +27,7 @@ def write(store: Store, id: str, keys: list[str]) -> None:
 
 def weigh(store: Store, decoder: ConceptDecoder, keys: list[str]) -> None:
     voice = KeyVoice(decoder)
-    for group in voice.compute(keys):
+    for group in voice.weigh(keys):
         store.save_scores(
             ANNA,
             decoder.fingerprint,

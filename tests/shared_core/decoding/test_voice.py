@@ -37,9 +37,19 @@ def neutral(decoder) -> dict[str, np.ndarray]:
     return {key: scores[tokens] for key, tokens in zip(KEYS, decoder.encode_keys(KEYS), strict=True)}
 
 
+def missing(voice, keys):
+    """How many of the keys that can be said are not weighed."""
+    distinct = list(dict.fromkeys(keys))
+    return sum(tokens is not None for tokens in voice.tokens(distinct)) - len(voice.known(distinct))
+
+
 def computed(voice: KeyVoice, keys) -> dict[str, tuple[tuple[int, ...], np.ndarray]]:
+    """What weighing has to compute: all but what is known, which comes first."""
+    known = set(voice.known(keys))
+    groups = list(voice.weigh(keys))
+    assert not known or set(groups[0]) == known
     found = {}
-    for group in voice.compute(keys):
+    for group in groups[bool(known) :]:
         assert not set(found) & set(group)
         found |= group
     return found
@@ -65,23 +75,23 @@ def test_tokens_are_the_decoders_and_asked_for_once(decoder, voice, monkeypatch)
 def test_only_what_is_missing_is_computed(decoder, neutral, first, second):
     voice = KeyVoice(decoder)
     assert set(computed(voice, [*first, UNSPEAKABLE])) == set(first)
-    assert voice.missing([*KEYS, UNSPEAKABLE]) == len(set(KEYS) - set(first))
+    assert missing(voice, [*KEYS, UNSPEAKABLE]) == len(set(KEYS) - set(first))
     found = computed(voice, second)
     assert set(found) == set(second) - set(first)
     for key, (tokens, scores) in found.items():
         assert (tokens,) == tuple(voice.tokens([key]))
         np.testing.assert_allclose(scores, neutral[key], atol=1e-4)
-    assert voice.missing([*first, *second]) == 0
+    assert missing(voice, [*first, *second]) == 0
     assert computed(voice, [*first, *second]) == {}
 
 
 def test_what_was_computed_before_an_interruption_is_kept(decoder, voice, monkeypatch):
     monkeypatch.setattr(decoder_module, "SCORED_TOGETHER", 2)
-    groups = voice.compute(KEYS)
+    groups = voice.weigh(KEYS)
     done = [*next(groups), *next(groups)]
     groups.close()
     assert len(done) == 4
-    assert voice.missing(KEYS) == len(KEYS) - 4
+    assert missing(voice, KEYS) == len(KEYS) - 4
     assert set(computed(voice, KEYS)) == set(KEYS) - set(done)
 
 
@@ -90,7 +100,7 @@ def test_what_was_stored_is_not_computed_again(decoder, neutral, monkeypatch):
     tokens = dict(zip(KEYS, decoder.encode_keys(KEYS), strict=True))
     voice.learn({key: ([*map(np.int32, tokens[key])], neutral[key]) for key in KEYS[:3]})
     voice.learn({KEYS[3]: (list(tokens[KEYS[3]]), None)})
-    assert voice.missing(KEYS[:4]) == 1
+    assert missing(voice, KEYS[:4]) == 1
 
     def never(keys):
         assert list(keys) == []
@@ -161,13 +171,13 @@ def test_threads_share_a_voice(decoder, neutral, monkeypatch):
         keys = KEYS[number:] + KEYS[:number]
         try:
             together.wait()
-            for group in voice.compute(keys):
+            for group in voice.weigh(keys):
                 spoken = voice.speak(keys, "base")
                 assert [keys[concept] for concept in spoken.concept] == keys
                 for key, (tokens, scores) in group.items():
                     assert voice.tokens([key]) == [tokens]
                     np.testing.assert_allclose(scores, neutral[key], atol=1e-4)
-            assert voice.missing(keys) == 0
+            assert missing(voice, keys) == 0
         except BaseException as fault:
             faults.append(fault)
 
@@ -178,3 +188,25 @@ def test_threads_share_a_voice(decoder, neutral, monkeypatch):
         thread.join()
     assert faults == []
     assert voice.speak(KEYS, "base").prior.total == pytest.approx([neutral[key].sum() for key in KEYS], abs=1e-3)
+
+
+def test_weighing_gives_what_is_known_as_well(voice, neutral):
+    first = KEYS[:3]
+    before = {key: scores for group in voice.weigh(first) for key, (_, scores) in group.items()}
+    groups = list(voice.weigh([*KEYS, UNSPEAKABLE]))
+    assert set(groups[0]) == set(first)
+    every = {key: scores for group in groups for key, (_, scores) in group.items()}
+    assert set(every) == set(KEYS)
+    for key in first:
+        np.testing.assert_array_equal(every[key], before[key])
+
+
+def test_what_is_forgotten_meanwhile_is_still_given(voice):
+    groups = voice.weigh(KEYS)
+    every = dict(next(groups))
+    voice.forget()
+    for group in groups:
+        every |= group
+        voice.forget()
+    assert set(every) == set(KEYS)
+    assert voice.known(KEYS) == {}

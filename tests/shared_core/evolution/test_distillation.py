@@ -64,7 +64,7 @@ NOTHING = np.zeros(0, dtype=np.int64)
 def voice(tiny) -> KeyVoice:
     """A model that knows nothing, and the neutral scores of all concepts."""
     voice = KeyVoice(ConceptDecoder(tiny("llama")))
-    for _ in voice.compute(CONCEPTS):
+    for _ in voice.weigh(CONCEPTS):
         pass
     return voice
 

@@ -13,29 +13,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers.processors import TemplateProcessing
-from transformers import CONFIG_MAPPING, AutoModelForCausalLM, GenerationConfig
+from transformers import GenerationConfig
 
 from shared_core.errors import ModelError
 from shared_core.models import PROMPT, TransformersModel
 from shared_core.models.engine import _checksum, _fingerprint
-from tests.conftest import ARCHITECTURES
+from tests.conftest import make, plain
 
 SPECIAL = ["<|im_start|>", "<|im_end|>", "<|endoftext|>", "<repo_name>", "<file_sep>"]
 LETTERS = st.text(st.sampled_from("aZ9 .,<|>\n_é中文مرحبا😀"), max_size=8)
 TEXT = st.lists(st.one_of(st.sampled_from([*SPECIAL, "user\n"]), LETTERS)).map("".join)
-
-
-def plain(model: TransformersModel, path: list[int], tokens: list[int]) -> np.ndarray:
-    with torch.inference_mode():
-        logits = model._model(torch.tensor([path])).logits[0, -1].float()
-    return (logits - logits.logsumexp(-1)).numpy()[tokens]
-
-
-def make(kind: str, **changes) -> torch.nn.Module:
-    """A tiny random model that belongs to one test alone."""
-    name, options, _ = ARCHITECTURES[kind]
-    torch.manual_seed(0)
-    return AutoModelForCausalLM.from_config(CONFIG_MAPPING[name](**{**options, "initializer_range": 0.2, **changes}))
 
 
 @given(TEXT)

@@ -9,21 +9,7 @@ from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 from shared_core.models import TransformersModel
 from shared_core.models.locality import Locality, shortened_windows
-from tests.conftest import ARCHITECTURES
-
-
-def plain(model: TransformersModel, path: list[int], tokens: list[int]) -> np.ndarray:
-    with torch.inference_mode():
-        logits = model._model(torch.tensor([path])).logits[0, -1].float()
-    return (logits - logits.logsumexp(-1)).numpy()[tokens]
-
-
-def make(kind: str, **changes) -> torch.nn.Module:
-    """A tiny random model that belongs to one test alone."""
-    name, options, _ = ARCHITECTURES[kind]
-    torch.manual_seed(0)
-    return AutoModelForCausalLM.from_config(CONFIG_MAPPING[name](**{**options, "initializer_range": 0.2, **changes}))
-
+from tests.conftest import make, plain
 
 VISION = {
     "hidden_size": 16,

@@ -31,7 +31,6 @@ def test_an_error_reaches_the_caller_and_the_thread_goes_on():
     assert on_model_thread(lambda: 1) == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_forked_process_starts_a_thread_of_its_own():
     on_model_thread(threading.get_ident)
     read, write = os.pipe()
