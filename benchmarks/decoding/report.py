@@ -20,7 +20,8 @@ def figures(cells: Sequence[Cell]) -> dict[str, str | float]:
     """Every figure under a plain name.
 
     Names end in ``…_keys_width_…_prompt_…``; ``speedup_over_X`` is X's time as a multiple of that of ``ours-beam``,
-    and ``floor_multiple`` that of ``ours-beam`` as a multiple of the floor, each the median over the turns.
+    ``recall_speedup_over_X`` of that of ``ours-recall``, and ``floor_multiple`` that of ``ours-beam`` as a multiple of
+    the floor, each the median over the turns.
     """
     flat: dict[str, str | float] = {}
     for cell in cells:
@@ -40,6 +41,10 @@ def figures(cells: Sequence[Cell]) -> dict[str, str | float]:
             flat[f"slowdown_{cell.anchor_keys}_to_{place}"] = slowdown
         for row in cell.rows:
             flat |= _row_figures(cell, row, base, place)
+            recall = cell.row("ours-recall")
+            if recall is not None and row.reason is None and not row.system.startswith("ours-"):
+                ratio = median_ratio(row.cold, recall.cold)
+                flat[f"recall_speedup_over_{row.system.replace('-', '_')}_{place}"] = ratio
     return flat
 
 

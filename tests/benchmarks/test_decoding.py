@@ -27,6 +27,7 @@ from benchmarks.decoding.systems import EXACT_KEYS, Unavailable, build_system
 from benchmarks.decoding.systems.grammar import Grammar
 from benchmarks.decoding.systems.processor import Processor, prefill
 from benchmarks.decoding.truth import Floats, recall, score_gap, true_scores
+from shared_core.decoding import DEFAULT_PROMPT
 from shared_core.errors import InvalidInputError
 from shared_core.schema import build_trie
 
@@ -139,7 +140,7 @@ def test_a_beam_as_wide_as_the_key_set_finds_the_exhaustive_scores(
     assert np.all(np.diff(list(found.values())) <= 1e-3)
 
 
-@pytest.mark.parametrize("name", ["ours-beam", "ours-exact", "hf-naive", "hf-processor"])
+@pytest.mark.parametrize("name", ["ours-beam", "ours-recall", "ours-exact", "hf-naive", "hf-processor"])
 def test_every_system_finds_the_same_keys_when_none_is_left_out(
     name: str, subject: Subject, schema: Schema, prompt: list[int], truth: Floats
 ) -> None:
@@ -148,6 +149,19 @@ def test_every_system_finds_the_same_keys_when_none_is_left_out(
     assert sorted(found) == list(range(FEW))
     assert np.all(np.diff(truth[found]) <= 1e-3)
     assert recall(found, truth, FEW) == 1
+
+
+def test_a_recall_reads_what_follows_the_examples(subject: Subject, schema: Schema) -> None:
+    prompt = build_prompts(read_conversations(None), subject.decoder, 150, 1)[0]
+    read = {}
+    for name in ("ours-beam", "ours-recall"):
+        system, _ = build_system(name, subject, schema, compile_limit=0)
+        system.read(prompt)
+        with counted(subject.model, subject.optimized) as passes:
+            system.read(prompt)
+        read[name] = passes.tokens
+    examples = len(subject.engine.start) + len(subject.engine.encode(DEFAULT_PROMPT.examples))
+    assert read == {"ours-beam": 149, "ours-recall": 150 - examples}
 
 
 @pytest.mark.parametrize("engine", [engine for engine in ("llguidance", "xgrammar") if find_spec(engine)])
@@ -297,6 +311,7 @@ def test_recall_and_gap() -> None:
 def _cell(keys: int = 10, taken_with: str = "{}") -> Cell:
     rows = [
         Row("ours-beam", setup=0.1, cold=[1.0, 4.0], warm=[0.5, 2.0], passes=3, tokens=60, recall=1.0),
+        Row("ours-recall", setup=0.1, cold=[0.5, 2.0], warm=[0.5, 2.0], passes=3, tokens=20, recall=1.0),
         Row("hf-naive", setup=0.2, cold=[3.0, 8.0], passes=3, tokens=260, recall=0.5),
         Row("xgrammar", reason="did not compile"),
     ]
@@ -306,6 +321,8 @@ def _cell(keys: int = 10, taken_with: str = "{}") -> Cell:
 def test_figures_compare_within_turns() -> None:
     flat = figures([_cell(), _cell(100)])
     assert flat["speedup_over_hf_naive_100_keys_width_5_prompt_50"] == 2.5
+    assert flat["recall_speedup_over_hf_naive_100_keys_width_5_prompt_50"] == 5
+    assert "recall_speedup_over_ours_beam_100_keys_width_5_prompt_50" not in flat
     assert flat["floor_multiple_100_keys_width_5_prompt_50"] == 2
     assert flat["slowdown_10_to_100_keys_width_5_prompt_50"] == 3
     assert flat["not_run_xgrammar_100_keys"] == "did not compile"

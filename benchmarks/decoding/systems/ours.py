@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Literal
 
 from benchmarks.decoding.spoken import Schema
@@ -18,20 +19,27 @@ class Ours:
         subject: The model.
         schema: The keys.
         method: How to search.
+        kept: Tokens that prompts begin with and whose state is kept from one to the next, as a memory keeps that of
+            its examples. Without them only the state of a prompt's first token is kept.
     """
 
     reads_apart = True
 
-    def __init__(self, subject: Subject, schema: Schema, method: Literal["beam", "exact"]) -> None:
+    def __init__(
+        self, subject: Subject, schema: Schema, method: Literal["beam", "exact"], *, kept: Sequence[int] = ()
+    ) -> None:
         self._subject = subject
         self._schema = schema
         self._method = method
+        self._kept = kept
 
     def read(self, prompt: Sequence[int]) -> Decode:
         """See :meth:`System.read`."""
-        # States of recent root prompts are kept, so the root is one token only and the rest is read each time.
-        tree = self._subject.engine.tree(prompt[:1])
-        node = tree.read(prompt[1:])
+        # The engine keeps the states of recent root prompts, so what is not to be kept is no part of the root.
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(self._kept, prompt, strict=False)))
+        root = max(1, min(shared, len(prompt) - 1))
+        tree = self._subject.engine.tree(prompt[:root])
+        node = tree.read(prompt[root:])
 
         def decode(width: int) -> list[int]:
             spoken = self._schema.spoken

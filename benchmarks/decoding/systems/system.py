@@ -18,7 +18,7 @@ class System(Protocol):
         ...
 
     def read(self, prompt: Sequence[int]) -> Decode:
-        """Read a prompt. What comes back is good for one decode, and nothing of it is kept for the next prompt."""
+        """Read a prompt. What comes back is good for one decode; only ``ours-recall`` keeps anything for the next."""
         ...
 
 
