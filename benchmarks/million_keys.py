@@ -28,6 +28,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.options import positive
 from benchmarks.synthetic import Size, make_columns, make_writes
 from shared_core.config import SCGConfig
 from shared_core.decoding import KeyColumns, SpokenSchema
@@ -141,9 +142,9 @@ def measured_apart(path: Path) -> dict[str, float]:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, required=True, help="the store; made if it is not there")
-    parser.add_argument("--keys", type=int, default=1_000_000)
-    parser.add_argument("--entries", type=int, default=80_000)
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--keys", type=positive, help="of a store that is made: 1,000,000 if not given")
+    parser.add_argument("--entries", type=positive, help="of a store that is made: 80,000 if not given")
+    parser.add_argument("--runs", type=positive, default=5)
     parser.add_argument("--out", type=Path, help="write summary.json into this folder")
     parser.add_argument("--started", type=float, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
@@ -151,7 +152,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.write(json.dumps(measure(given.store, given.started)))
         return
     if not given.store.exists():
-        make_store(given.store, Size(given.entries, given.keys))
+        make_store(given.store, Size(given.entries or 80_000, given.keys or 1_000_000))
+    elif given.keys or given.entries:
+        parser.error(f"{given.store} exists and is measured as it is: leave out --keys and --entries, or name another")
     with tempfile.TemporaryDirectory(dir=given.store.parent) as folder:
         copy = Path(shutil.copy(given.store, folder))
         runs = [measured_apart(copy) for _ in track(range(given.runs), "Opening")]

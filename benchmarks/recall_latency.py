@@ -18,6 +18,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.options import positive
 from shared_core import SCGConfig, SchemaMemory
 from shared_core.decoding import ConceptDecoder
 from shared_core.models import TransformersModel, load_model
@@ -57,9 +58,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memory", required=True, help="a memory file, for example made by `scg remember`")
     parser.add_argument("--namespace", action="append", help="repeat for the parts of the namespace")
-    parser.add_argument("--width", type=int, default=SCGConfig().width)
-    parser.add_argument("--threads", type=int)
-    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--width", type=positive, default=SCGConfig().width)
+    parser.add_argument("--threads", type=positive)
+    parser.add_argument("--runs", type=positive, default=20)
     parser.add_argument("--out", type=Path, help="also write summary.json into this folder")
     arguments = parser.parse_args()
 

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.progress import Progress, track
 from rich.table import Table
 
+from benchmarks.options import existing_file, positive
 from benchmarks.recall_latency import QUERIES
 from shared_core import MemoryEntry, SchemaMemory
 from shared_core.formats import read_entries
@@ -30,13 +31,13 @@ from shared_core.samples import sample_path
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--locomo", type=Path, help="a LoCoMo file; without it the sample conversation is written")
+    parser.add_argument("--locomo", type=existing_file, help="a LoCoMo file; by default the sample conversation")
     parser.add_argument("--conversation", help="which conversation of the file")
-    parser.add_argument("--entries", type=int, help="write the first so many only")
-    parser.add_argument("--batch", type=int, default=64, help="entries in one call")
-    parser.add_argument("--callers", type=int, default=8)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--entries", type=positive, help="write the first so many only")
+    parser.add_argument("--batch", type=positive, default=64, help="entries in one call")
+    parser.add_argument("--callers", type=positive, default=8)
+    parser.add_argument("--runs", type=positive, default=5)
+    parser.add_argument("--threads", type=positive, default=2)
     parser.add_argument("--out", type=Path, help="also write summary.json into this folder")
     chosen = parser.parse_args(arguments)
 

@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from benchmarks.options import positive
 from benchmarks.trie_contenders import CONTENDERS
 from benchmarks.trie_keys import phrase_keys
 
@@ -45,6 +46,7 @@ FIGURES = {
     "save_seconds": "save, s",
     "reload_seconds": "load again, s",
 }
+FEWEST = 100
 PLOTS = ("bytes_per_key", "build_seconds", "lookup_us", "insert_ms")
 CANNOT = {
     ("marisa", "insert_ms"): "cannot",
@@ -56,9 +58,11 @@ ROOT = Path(__file__).parents[1]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--keys", type=int, nargs="+", default=SIZES, help="numbers of keys")
+    parser.add_argument("--keys", type=positive, nargs="+", default=SIZES, help="numbers of keys")
     parser.add_argument("--out", type=Path, required=True, help="folder for summary.json, table.md and plots")
     arguments = parser.parse_args()
+    if min(arguments.keys) < FEWEST:
+        parser.error(f"at least {FEWEST} keys are needed: with fewer there is nothing to time")
 
     console = Console()
     contenders = [one for one in CONTENDERS if one != "marisa" or importlib.util.find_spec("marisa_trie")]

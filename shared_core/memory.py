@@ -6,8 +6,9 @@ import asyncio
 import os
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -277,7 +278,7 @@ class SchemaMemory:
             raise InvalidInputError("entries bring their own source: pass keyword arguments with a text only")
         else:
             entries = _entries(what)
-        with self._write_lock:
+        with self._writing():
             named = self._with_ids(entries, dedupe)
             if use_model and self._needs_model(named):
                 self._engine.voice()  # before anything is stored: a model that cannot be loaded changes nothing
@@ -312,7 +313,7 @@ class SchemaMemory:
 
     def consolidate(self, progress: Report | None = None) -> int:
         """Assimilate every entry that still waits for it; returns how many did."""
-        with self._write_lock:
+        with self._writing():
             return self._evolution.assimilate(progress or _ignore)
 
     def recall(
@@ -450,7 +451,7 @@ class SchemaMemory:
         conditions = [Filter(session=session, speaker=speaker), where or Filter()]
         if ids is None and all(condition.is_empty for condition in conditions):
             raise InvalidInputError("say what to forget (ids, session, speaker, where), or call clear()")
-        with self._write_lock:
+        with self._writing():
             chosen = set(ids) if ids is not None else None
             if any(not condition.is_empty for condition in conditions):
                 matching = {
@@ -465,7 +466,7 @@ class SchemaMemory:
 
     def clear(self) -> Erased:
         """Erase the whole namespace."""
-        with self._write_lock:
+        with self._writing():
             erased = self._store.clear(self._namespace)
             self._drop_snapshot()
             return erased
@@ -494,7 +495,7 @@ class SchemaMemory:
             FormatError: if the file is not an export; names the line.
         """
         report = progress or _ignore
-        with self._write_lock:
+        with self._writing():
             return import_namespace(
                 self._store,
                 self._namespace,
@@ -593,8 +594,16 @@ class SchemaMemory:
             raise StoreError("the memory was closed: open it again") from error
         return await future
 
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Writers take turns."""
+        self._engine.check_process()  # before a lock that a forked process may have inherited locked
+        with self._write_lock:
+            yield
+
     def _current(self) -> Snapshot:
         """The snapshot of now, with what this or another process has written."""
+        self._engine.check_process()  # before a lock that a forked process may have inherited locked
         return self._followed.current()
 
     def _drop_snapshot(self) -> None:

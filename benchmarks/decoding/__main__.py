@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -16,11 +15,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from transformers.utils.logging import disable_progress_bar
 
+from benchmarks.decoding.corpus import read_corpus
 from benchmarks.decoding.experiment import Plan, run
 from benchmarks.decoding.measurement import BASE
 from benchmarks.decoding.report import figures, markdown, tables
 from benchmarks.decoding.subject import load_subject
 from benchmarks.decoding.systems import EXACT_KEYS, SYSTEMS
+from benchmarks.options import existing_file, positive, processor_name
+from shared_core.errors import SCGError
 from shared_core.models import cache_folder, on_model_thread
 
 
@@ -30,14 +32,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--keys", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
-    parser.add_argument("--prompt-tokens", type=int, nargs="+", default=[50, 250])
-    parser.add_argument("--widths", type=int, nargs="+", default=[10, 50])
+    parser.add_argument("--keys", type=positive, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
+    parser.add_argument("--prompt-tokens", type=positive, nargs="+", default=[50, 250])
+    parser.add_argument("--widths", type=positive, nargs="+", default=[10, 50])
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
-    parser.add_argument("--queries", type=int, default=3)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--locomo", type=Path, help="a LoCoMo file to take keys and prompts from")
+    parser.add_argument("--queries", type=positive, default=3)
+    parser.add_argument("--runs", type=positive, default=5)
+    parser.add_argument("--threads", type=positive, default=2)
+    parser.add_argument("--locomo", type=existing_file, help="a LoCoMo file to take keys and prompts from")
     parser.add_argument("--compile-limit", type=float, default=120.0, help="seconds for a grammar engine to compile")
     parser.add_argument(
         "--prior-keys",
@@ -50,12 +52,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     chosen = parser.parse_args(arguments)
     if BASE not in chosen.systems:
         parser.error(f"{BASE} must be among the systems: the others and the floor are measured against it")
+    try:
+        chosen.out.mkdir(parents=True, exist_ok=True)
+        chosen.corpus = read_corpus(chosen.locomo)
+    except (OSError, SCGError) as error:
+        parser.error(str(error))
     return chosen
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parse(arguments)
-    chosen.out.mkdir(parents=True, exist_ok=True)
     console = Console()
     disable_progress_bar()  # type: ignore[no-untyped-call]  # while it loads the weights
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -67,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             systems=[name for name in SYSTEMS if name in chosen.systems],
             queries=chosen.queries,
             runs=chosen.runs,
-            locomo=chosen.locomo,
+            corpus=chosen.corpus,
             compile_limit=chosen.compile_limit,
             prior_keys=chosen.prior_keys,
             cache=chosen.cache or cache_folder() / "benchmarks",
@@ -91,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def machine(chosen: argparse.Namespace) -> dict[str, str | float]:
     """Where and with what the figures were measured."""
     return {
-        "processor": platform.processor() or platform.machine(),
+        "processor": processor_name(),
         "threads": chosen.threads,
         "queries": chosen.queries,
         "runs": chosen.runs,

@@ -115,5 +115,6 @@ class CellFile:
     def append(self, cell: Cell) -> None:
         """Keep a finished cell."""
         self.cells[cell.place] = cell
+        torn = self._path.is_file() and not self._path.read_bytes().endswith(b"\n")
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(cell)) + "\n")
+            file.write("\n" * torn + json.dumps(asdict(cell)) + "\n")

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.progress import Progress
 
 from benchmarks.decoding.cells import Cell, CellFile
-from benchmarks.decoding.corpus import read_conversations
+from benchmarks.decoding.corpus import Corpus
 from benchmarks.decoding.keys import KeySet, build_keys
 from benchmarks.decoding.measurement import BASE, Question, Ready, measure
 from benchmarks.decoding.prompts import build_prompts
@@ -33,7 +33,7 @@ class Plan:
         systems: Names of the systems.
         queries: Prompts of each length.
         runs: How often each is decoded by each system.
-        locomo: The file that keys and prompts are from; ``None``: the sample conversation.
+        corpus: The conversations that keys and prompts are from.
         compile_limit: Seconds that a grammar engine may compile.
         prior_keys: Keys whose neutral log-probabilities are computed where they were not before.
         cache: Where scores are kept.
@@ -46,7 +46,7 @@ class Plan:
     systems: Sequence[str]
     queries: int
     runs: int
-    locomo: Path | None
+    corpus: Corpus
     compile_limit: float
     prior_keys: int
     cache: Path
@@ -61,7 +61,7 @@ class Plan:
                 "systems": list(self.systems),
                 "queries": self.queries,
                 "runs": self.runs,
-                "locomo": self.locomo is not None,
+                "corpus": self.corpus.fingerprint,
                 "anchor": self.sizes[0],
                 "compile_limit": self.compile_limit,
                 "prior_keys": self.prior_keys,
@@ -75,7 +75,7 @@ def run(plan: Plan, subject: Subject, progress: Progress) -> tuple[list[Cell], f
     Returns:
         The cells; and what a key's neutral log-probabilities cost to compute, in milliseconds, if any were.
     """
-    conversations = read_conversations(plan.locomo)
+    conversations = plan.corpus.conversations
     prompts = {length: build_prompts(conversations, subject.decoder, length, plan.queries) for length in plan.lengths}
     with _step(progress, "keys", plan.sizes[-1]) as done:
         keys = build_keys(conversations, subject.decoder, plan.sizes[-1])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from benchmarks.decoding import __main__ as program
 from benchmarks.decoding import experiment
 from benchmarks.decoding.cells import Cell, CellFile, Row
-from benchmarks.decoding.corpus import read_conversations
+from benchmarks.decoding.corpus import read_corpus
 from benchmarks.decoding.floor import Floor, unavoidable_rounds
 from benchmarks.decoding.keys import KeySet, build_keys
 from benchmarks.decoding.meter import counted, peak_memory
@@ -41,13 +41,13 @@ def subject() -> Subject:
 
 @pytest.fixture(scope="module")
 def prompt(subject: Subject) -> list[int]:
-    return build_prompts(read_conversations(None), subject.decoder, 24, 1)[0]
+    return build_prompts(read_corpus(None).conversations, subject.decoder, 24, 1)[0]
 
 
 @pytest.fixture(scope="module")
 def schema(subject: Subject, tmp_path_factory: pytest.TempPathFactory) -> Schema:
     """A few keys, as the model can say them."""
-    keys = build_keys(read_conversations(None), subject.decoder, FEW)
+    keys = build_keys(read_corpus(None).conversations, subject.decoder, FEW)
     neutral = NeutralScores(subject.decoder, tmp_path_factory.mktemp("neutral"))
     neutral.compute(keys.tokens, lambda _: None)
     return speak(keys, neutral, subject.decoder)
@@ -152,7 +152,7 @@ def test_every_system_finds_the_same_keys_when_none_is_left_out(
 
 
 def test_a_recall_reads_what_follows_the_examples(subject: Subject, schema: Schema) -> None:
-    prompt = build_prompts(read_conversations(None), subject.decoder, 150, 1)[0]
+    prompt = build_prompts(read_corpus(None).conversations, subject.decoder, 150, 1)[0]
     read = {}
     for name in ("ours-beam", "ours-recall"):
         system, _ = build_system(name, subject, schema, compile_limit=0)
@@ -192,7 +192,7 @@ def test_neutral_scores_are_kept(subject: Subject, schema: Schema, tmp_path: Pat
 
 
 def test_key_sets_are_nested_and_distinct(subject: Subject) -> None:
-    conversations = read_conversations(None)
+    conversations = read_corpus(None).conversations
     large = build_keys(conversations, subject.decoder, 2_500)
     assert large.real < 2_500  # so that some are recombined
     assert len(set(large.texts)) == len(set(large.tokens)) == 2_500
@@ -206,12 +206,12 @@ def test_key_sets_are_nested_and_distinct(subject: Subject) -> None:
 
 def test_too_many_keys_are_refused(subject: Subject) -> None:
     with pytest.raises(InvalidInputError, match="larger"):
-        build_keys([read_conversations(None)[0][:1]], subject.decoder, 100_000)
+        build_keys([read_corpus(None).conversations[0][:1]], subject.decoder, 100_000)
 
 
 @pytest.mark.parametrize("length", [20, 50, 107, 108, 109, 130, 250, 400])
 def test_prompts_have_their_exact_length(length: int, subject: Subject) -> None:
-    prompts = build_prompts(read_conversations(None), subject.decoder, length, 3)
+    prompts = build_prompts(read_corpus(None).conversations, subject.decoder, length, 3)
     assert [len(prompt) for prompt in prompts] == [length] * 3
     assert len({tuple(prompt) for prompt in prompts}) == 3
     for prompt in prompts:
@@ -336,4 +336,39 @@ def test_finished_cells_come_back(tmp_path: Path) -> None:
     file.append(_cell(100, taken_with="other"))
     with path.open("a") as broken:
         broken.write('{"settings": "{}", "keys"')  # killed while writing
-    assert CellFile(path, "{}").cells == {(10, 50, 5): _cell()}
+    again = CellFile(path, "{}")
+    assert again.cells == {(10, 50, 5): _cell()}
+    again.append(_cell(200))
+    assert CellFile(path, "{}").cells == {(10, 50, 5): _cell(), (200, 50, 5): _cell(200)}
+
+
+def test_what_is_no_corpus_is_told_before_the_model_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(program, "load_subject", None)
+    wrong = tmp_path / "wrong.json"
+    for content, message in (
+        (None, "no file"),
+        ('{"a": 1}', "not a LoCoMo"),
+        ("[]", "no conversation"),
+        ("no", "not a Lo"),
+    ):
+        if content is not None:
+            wrong.write_text(content)
+        with pytest.raises(SystemExit):
+            program.main(["--locomo", str(wrong), "--out", str(tmp_path / "out")])
+        assert message in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        program.main(["--keys", "0", "--out", str(tmp_path / "out")])
+    assert "at least 1" in capsys.readouterr().err
+
+
+def test_another_file_is_another_experiment(tmp_path: Path) -> None:
+    turns = [{"speaker": "Ann", "dia_id": "D1:1", "text": "The kettle whistles."}]
+    fingerprints = set()
+    for text in ("The kettle whistles.", "The kettle sings."):
+        turns[0]["text"] = text
+        path = tmp_path / "file.json"
+        path.write_text(json.dumps([{"sample_id": "a", "conversation": {"session_1": turns}}]))
+        fingerprints.add(read_corpus(path).fingerprint)
+    assert len(fingerprints | {read_corpus(None).fingerprint}) == 3

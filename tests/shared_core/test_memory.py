@@ -1,6 +1,8 @@
 """Remembering, recalling and forgetting through the one door."""
 
 import json
+import os
+import signal
 from datetime import datetime
 from functools import cache
 
@@ -327,3 +329,24 @@ def test_a_closed_memory_says_so(open_memory, turns):
     ):
         with pytest.raises(StoreError, match="closed"):
             call()
+
+
+@pytest.mark.parametrize("work", ["recall", "remember"])
+def test_a_child_forked_while_a_lock_was_held_says_so(tiny, tmp_path, work):
+    with SchemaMemory.open(tmp_path / "memory.db", model=tiny("llama")) as memory:
+        memory.remember("The kettle whistles.")
+        read, write = os.pipe()
+        with memory._followed._lock, memory._write_lock:  # as another thread of the parent may hold them
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                try:
+                    getattr(memory, work)("The kettle sings.")
+                except ModelError as error:
+                    os.write(write, str(error).encode())
+                finally:
+                    os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as pipe:
+            assert "open it again after the fork" in pipe.read()
+        os.waitpid(child, 0)
