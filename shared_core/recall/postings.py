@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shared_core.graph import ranges, stable_order
+from shared_core.graph import ranges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class Postings:
             stems: Numbers of the documents' stems, one document after another, shape (Σ sizes,).
             sizes: How many stems each has, shape (n,).
         """
-        documents, numbers, counts = _by_stem(stems, sizes, len(vocabulary))
+        documents, numbers, counts = _by_stem(stems, sizes)
         starts = np.full(len(vocabulary) + 1, self.stem_starts[-1])
         starts[: len(self.stem_starts)] = self.stem_starts
         # Later documents have higher numbers, so they go to the end of each stem's row.
@@ -74,15 +74,15 @@ class Postings:
 
 
 def _by_stem(
-    stems: NDArray[np.integer], sizes: NDArray[np.integer], stem_count: int
+    stems: NDArray[np.integer], sizes: NDArray[np.integer]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
     """Document, stem and count of every distinct pair, by stem, then by document, each shape (pairs,)."""
     owners = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)
-    bits = max(stem_count, 1).bit_length()  # shifting is many times faster than dividing
-    pairs = np.sort(owners << bits | stems)
+    bits = len(sizes).bit_length()  # shifting is many times faster than dividing
+    pairs = stems.astype(np.int64) << bits
+    pairs |= owners
+    pairs.sort()
     firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
     counts = np.diff(firsts, append=len(pairs)).astype(np.int32)
     pairs = pairs[firsts]
-    numbers = pairs & ((1 << bits) - 1)
-    order = stable_order(numbers)
-    return (pairs >> bits).astype(np.int32)[order], numbers[order], counts[order]
+    return (pairs & ((1 << bits) - 1)).astype(np.int32), pairs >> bits, counts

@@ -1,26 +1,29 @@
 """Reading a whole namespace, or what was added to it, into columns, inside one read transaction.
 
-At a million concepts the rows are many, so they come straight from the driver, in pieces, and become arrays at once.
+At a million concepts the rows are many. They come straight from the driver, in pieces, and become arrays at once; of
+concepts and of most links not even rows are made, but long texts of many values.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, func, or_, select
 
 from shared_core.entry import MemoryEntry, parse_time
 from shared_core.store.reading import find_namespace
 from shared_core.store.scoring import read_columns
-from shared_core.store.sqlite import fetch_rows
+from shared_core.store.sqlite import SEPARATOR, fetch_rows, joined
 from shared_core.store.state import NamespaceChange, NamespaceState, ScoreColumns, StoredEntry
 from shared_core.store.tables import concepts, entries, links
-from shared_core.store.values import ORIGINS, KeyScores
+from shared_core.store.values import ORIGINS, SAID, KeyScores
 
+_CONCEPTS_TOGETHER: Final = 4096
+_SAID_WEIGHT: Final = 1.0
 _LINK = np.dtype([("seq", np.int64), ("concept", np.int64), ("weight", np.float64), ("origin", np.int64)])
 _Links: TypeAlias = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.uint8]]
 
@@ -36,9 +39,8 @@ def read_state(connection: Connection, name: tuple[str, ...], fingerprint: str |
         return NamespaceState()
     number = namespace.number
     stored = _entries(connection, _entry_query(number))
-    known, numbers = _concepts(connection, _concept_query(number))
-    rows = _link_rows(connection, _link_query(number))
-    state_links = _in_places(rows, np.array([one.seq for one in stored], dtype=np.int64), numbers)
+    known, numbers = _all_concepts(connection, number)
+    state_links = _all_links(connection, number, np.array([one.seq for one in stored], dtype=np.int64), numbers)
     state = NamespaceState(namespace.generation, stored, known, numbers, *state_links)
     if fingerprint is None:
         return state
@@ -113,6 +115,30 @@ def _stored(
     return StoredEntry(seq, MemoryEntry(text, id, speaker, session, time, caption, body), bool(assimilated))
 
 
+def _all_concepts(connection: Connection, namespace: int) -> tuple[list[tuple[str, str]], npt.NDArray[np.int64]]:
+    """Key and surface of every concept, and its number, ascending, shape (concepts,)."""
+    of = concepts.c.number
+    theirs = concepts.c.namespace == namespace
+    columns = [joined(column) for column in (of, concepts.c.key, concepts.c.surface)]
+    found: list[tuple[str, str]] = []
+    pieces = [np.empty(0, np.int64)]
+    end = 0
+    while (begin := connection.scalar(select(func.min(of)).where(theirs, of >= end))) is not None:
+        end = begin + _CONCEPTS_TOGETHER
+        count, *texts = connection.execute(select(func.count(), *columns).where(theirs, of >= begin, of < end)).one()
+        keys, surfaces = (text.split(SEPARATOR) for text in texts[1:])
+        if len(keys) == len(surfaces) == count and "\x00" not in texts[1] and "\x00" not in texts[2]:
+            some, numbers = list(zip(keys, surfaces, strict=True)), _numbers(texts[0])
+            if (numbers[1:] < numbers[:-1]).any():
+                order = np.argsort(numbers)
+                some, numbers = [some[at] for at in order.tolist()], numbers[order]
+        else:  # some text holds the separator, or is none
+            some, numbers = _concepts(connection, _concept_query(namespace).where(of >= begin, of < end))
+        found += some
+        pieces.append(numbers)
+    return found, np.concatenate(pieces)
+
+
 def _concepts(connection: Connection, query: Select[Any]) -> tuple[list[tuple[str, str]], npt.NDArray[np.int64]]:
     found: list[tuple[str, str]] = []
     numbers = [np.empty(0, np.int64)]
@@ -124,6 +150,29 @@ def _concepts(connection: Connection, query: Select[Any]) -> tuple[list[tuple[st
         found += zip(keys, surfaces, strict=True)
         numbers.append(np.array(number, dtype=np.int64))
     return found, np.concatenate(numbers)
+
+
+def _all_links(
+    connection: Connection, namespace: int, seqs: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]
+) -> _Links:
+    """As :func:`_in_places`, by entry, then by concept."""
+    weight, origin = links.c.weight, links.c.origin
+    others = _link_query(namespace).where(or_(weight != _SAID_WEIGHT, origin != SAID))
+    entry, concept, weights, origins = _in_places(_link_rows(connection, others), seqs, numbers)
+    # Of those that were said, which are most, only the concepts are read, together for each entry.
+    said = select(links.c.seq, func.count(), joined(links.c.concept))
+    said = said.where(links.c.namespace == namespace, weight == _SAID_WEIGHT, origin == SAID).group_by(links.c.seq)
+    rows = [row for some in fetch_rows(connection, said) for row in some]
+    if rows:
+        seq, sizes, texts = zip(*rows, strict=True)
+        theirs = np.repeat(_positions(seqs, np.array(seq, dtype=np.int64)), sizes)
+        entry = np.concatenate([theirs, entry])
+        concept = np.concatenate([_positions(numbers, _numbers(SEPARATOR.join(texts))), concept])
+        weights = np.concatenate([np.full(len(theirs), _SAID_WEIGHT, np.float32), weights])
+        origins = np.concatenate([np.full(len(theirs), SAID, np.uint8), origins])
+    # Two ascending runs as a rule, which the stable sort merges in linear time.
+    order = np.argsort(entry.astype(np.int64) * max(len(numbers), 1) + concept, kind="stable")
+    return entry[order], concept[order], weights[order], origins[order]
 
 
 def _link_rows(connection: Connection, query: Select[Any]) -> npt.NDArray[np.void]:
@@ -151,6 +200,10 @@ def _positions(ascending: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) 
     if len(wanted) and (not len(ascending) or (ascending[np.minimum(places, len(ascending) - 1)] != wanted).any()):
         raise ValueError("a link leads nowhere")
     return places.astype(np.int32)
+
+
+def _numbers(joined_numbers: str) -> npt.NDArray[np.int64]:
+    return np.fromstring(joined_numbers, np.int64, sep=SEPARATOR)
 
 
 def _by_key(columns: ScoreColumns, known: list[tuple[str, str]]) -> dict[str, KeyScores]:

@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, Select, Table, create_engine, insert
+from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, create_engine, func, insert, literal_column
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
 
@@ -36,6 +36,9 @@ APPLICATION_ID: Final = 0x5343474D  # "SCGM", at byte 68 of the file
 _LOCKED: Final = re.compile("locked|locking protocol")
 _NOT_SQLITE: Final = "file is not a database"
 _DAMAGED: Final = re.compile(f"malformed|{_NOT_SQLITE}|decode to UTF-8")
+
+SEPARATOR: Final = "\x1f"
+"""Between the values of a joined column: no normalised key holds it, other texts may."""
 
 BUSY_SECONDS = 30.0
 _WIPE_SECONDS = 10.0
@@ -117,6 +120,17 @@ def fetch_rows(connection: Connection, query: Select[Any]) -> Iterator[Sequence[
         cursor.execute(str(statement))
         while rows := cursor.fetchmany(_FETCHED_TOGETHER):
             yield rows
+
+
+def joined(column: ColumnElement[Any]) -> ColumnElement[str]:
+    """An aggregate: the values of a column in one text, :data:`SEPARATOR` between them.
+
+    A value so read takes half the time of a row or less. The order is that in which SQLite comes upon the rows: what
+    runs in parallel has to be joined in one statement. A text may not be longer than 1 GB.
+    """
+    # As a literal it takes half the time of a parameter, which is copied for every row.
+    values: ColumnElement[str] = func.group_concat(column, literal_column(f"'{SEPARATOR}'"))
+    return values
 
 
 def wipe(engine: Engine, *, patience: float | None = None) -> bool:

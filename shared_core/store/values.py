@@ -16,6 +16,7 @@ Origin: TypeAlias = Literal["said", "inferred", "generated"]
 ORIGINS: Final[tuple[Origin, ...]] = ("said", "inferred", "generated")
 """Every origin; its position is its number in :attr:`.NamespaceState.link_origin` and on disk."""
 
+SAID: Final[int] = ORIGINS.index("said")
 INFERRED: Final[int] = ORIGINS.index("inferred")
 
 _MAX_WEIGHT: Final = float(np.finfo(np.float32).max)
