@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from transformers.utils.logging import disable_progress_bar
 
 from benchmarks.locomo.dataset import load
 from benchmarks.locomo.evaluation import evaluate
@@ -40,7 +39,6 @@ def retrieval(
 ) -> None:
     """Ask each system for the turns that belong to each question, and measure how much of the evidence comes back."""
     console = Console()
-    disable_progress_bar()  # type: ignore[no-untyped-call]  # while models load
     try:
         entrants = choose([*([against] if against not in (systems or DEFAULT) else []), *(systems or DEFAULT)])
         if against not in [one.name for one in entrants]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from transformers.utils.logging import disable_progress_bar
 
 from benchmarks.decoding.meter import counted
 from benchmarks.locomo.systems.lexical import best
@@ -36,6 +37,7 @@ def load_encoder(name: str | None) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
     except ImportError:
         raise UnavailableError("sentence-transformers is not installed: the extra `bench` has it") from None
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # while the weights load
     try:
         return on_model_thread(lambda: SentenceTransformer(name or _minilm(), device="cpu"))
     except (OSError, ValueError) as error:

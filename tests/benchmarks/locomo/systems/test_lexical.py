@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 
 import numpy as np
 import pytest
 
 from benchmarks.locomo.dataset import Conversation
+from benchmarks.locomo.systems import lexical
 from benchmarks.locomo.systems.lexical import BM25, SETTINGS, WordScores, best, text_of
 from shared_core import MemoryEntry
+from shared_core.recall import RankingWeights
 
 
 def ignore(done: int) -> None:
@@ -72,10 +75,44 @@ def test_smoothing_brings_the_turns_around(conversations: list[Conversation], qu
     assert set(plain.read(query, 9).ids) < set(smoothed.read(query, 9).ids)
 
 
-def test_without_smoothing_weights_the_two_agree(conversations: list[Conversation], monkeypatch: pytest.MonkeyPatch):
-    from benchmarks.locomo.systems import lexical
-    from shared_core.recall import RankingWeights
+def smoothed_one_by_one(turns: Sequence[MemoryEntry], by_word: np.ndarray, speakers: set[str]) -> list[float]:
+    """The smoothing spelt out for each turn, at the default weights."""
+    weights, own = RankingWeights(), by_word.sum(axis=0)
+    totals = []
+    for at, turn in enumerate(turns):
+        session = [place for place, other in enumerate(turns) if other.session == turn.session]
+        near = [place for place in session if abs(place - at) <= weights.passage_radius]
+        asked = at - 1 in session and turns[at - 1].text.endswith("?")
+        passage, answer = weights.passage * own[near].max(), weights.answer * own[at - 1] * asked
+        covered = weights.session * by_word[:, session].max(axis=1).sum() if len(by_word) else 0.0
+        raised = 1 + weights.speaker * (turn.speaker in speakers)
+        reached = own[at] + passage + answer > 0
+        totals.append(float(own[at] + passage + answer + covered) * raised * reached)
+    return totals
 
+
+@pytest.mark.parametrize(
+    ("query", "speakers"),
+    [
+        ("How was the afternoon at the museum spent?", set()),
+        ("What did Bram bake for Odile?", {"Bram"}),
+        ("Did Ylva's kayak leak resin in the fog of June?", {"Ylva"}),
+        ("Who are Ylva and Bram?", {"Ylva", "Bram"}),
+    ],
+)
+def test_smoothing_is_that_of_our_ranking(conversations: list[Conversation], query: str, speakers: set[str]):
+    turns = conversations[0].turns
+    system = BM25(episode=True)
+    system.write(turns, ignore)
+    by_word = WordScores(turns).of(query)
+    expected = np.array(smoothed_one_by_one(turns, by_word, speakers))
+    np.testing.assert_allclose(system._smoothed(query, by_word), RankingWeights().lexical * expected, rtol=1e-5)
+    found = system.read(query, 35).ids
+    assert set(found) == {turns[place].id for place in np.flatnonzero(expected)}
+    assert len(found) > 1
+
+
+def test_without_smoothing_weights_the_two_agree(conversations: list[Conversation], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(lexical, "RankingWeights", lambda: RankingWeights(1.0, 0.0, 0.0, 2, 0.0, 0.0))
     plain, smoothed = BM25(), BM25(episode=True)
     for system in (plain, smoothed):
