@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -171,7 +171,7 @@ class SchemaMemory:
         namespace: str | Sequence[str] = DEFAULT_NAMESPACE,
         config: SCGConfig | None = None,
         create: bool = True,
-    ) -> SchemaMemory:
+    ) -> Self:
         """Open the memory kept in a file.
 
         The model is loaded when it is first needed.
@@ -337,11 +337,13 @@ class SchemaMemory:
         snapshot, schema = self._known()
         if schema is None:
             return Recall(query)
-        decoded: list[DecodedKey] = []
-        if schema.trie.key_count:
-            constraint = seed_constraint(schema, self._config)
-            (decoded,) = self._engine.queue().submit(query, [constraint]).result()
+        decoded = self._decode(query, schema) if schema.trie.key_count else []
         return self._reconstruct(question, snapshot, schema, decoded)
+
+    def _decode(self, query: str, schema: SpokenSchema) -> list[DecodedKey]:
+        """What the model says of the schema (Eq. 11): the costly part of a recall, and one that can be replayed."""
+        (decoded,) = self._engine.queue().submit(query, [seed_constraint(schema, self._config)]).result()
+        return decoded
 
     def _known(self) -> tuple[Snapshot, SpokenSchema | None]:
         """What a recall runs on; an empty memory needs no model and has no schema."""
@@ -511,7 +513,7 @@ class SchemaMemory:
             self._engine.close()
             self._store.close()
 
-    def __enter__(self) -> SchemaMemory:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

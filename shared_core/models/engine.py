@@ -77,6 +77,11 @@ class TransformersModel:
             pack_linear_layers(self._model)
         return mode or choose_mode(self._model, self.start, branches=optimize)
 
+    @property
+    def network(self) -> Any:
+        """The Transformers model that it runs, to watch it with hooks; to be run through this engine alone."""
+        return self._model
+
     def encode(self, text: str) -> list[int]:
         """See :meth:`LanguageModel.encode`."""
         return self.encode_batch([text])[0]

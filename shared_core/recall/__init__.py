@@ -4,11 +4,12 @@ from shared_core.recall.answering import Answer, compose_answer
 from shared_core.recall.explanation import Explanation
 from shared_core.recall.following import FollowedSnapshot
 from shared_core.recall.lexical import LexicalIndex, searchable_text
-from shared_core.recall.mentions import MentionIndex
+from shared_core.recall.mentions import MentionIndex, named
 from shared_core.recall.ranking import Episodes, RankingWeights, rank_entries
 from shared_core.recall.recall import Question, Recaller, generated_seeds, seed_constraint, unweighed
 from shared_core.recall.results import ContextConcept, Reason, Recall, RecalledEntry, Seed, describe
 from shared_core.recall.snapshot import Snapshot
+from shared_core.recall.turns import Turns
 
 __all__ = [
     "Answer",
@@ -26,9 +27,11 @@ __all__ = [
     "Recaller",
     "Seed",
     "Snapshot",
+    "Turns",
     "compose_answer",
     "describe",
     "generated_seeds",
+    "named",
     "rank_entries",
     "searchable_text",
     "seed_constraint",

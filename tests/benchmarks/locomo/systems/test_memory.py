@@ -1,0 +1,162 @@
+"""Our memory as a system: what is shared between variations, and that replays change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from benchmarks.locomo.dataset import Conversation
+from benchmarks.locomo.systems import Cost, Ranked, Workplace, choose
+from benchmarks.locomo.systems import memory as module
+from benchmarks.locomo.systems.memory import Memory
+from benchmarks.locomo.systems.replay import DecodeFile, WrittenMemory
+from benchmarks.locomo.systems.settings import parse_config
+from shared_core import MemoryEntry, SchemaMemory
+from shared_core.decoding import DecodedKey
+from shared_core.models import TransformersModel
+
+QUERIES = ["What leaks at the stern?", "Where was Bram with Odile?"]
+
+
+@pytest.fixture
+def model(tiny: Callable[[str], TransformersModel]) -> TransformersModel:
+    return tiny("llama")
+
+
+@pytest.fixture
+def turns(conversations: list[Conversation]) -> Sequence[MemoryEntry]:
+    return conversations[0].turns
+
+
+def ignore(done: int) -> None:
+    pass
+
+
+def answers(
+    name: str, model: TransformersModel, cache: Path, turns: Sequence[MemoryEntry]
+) -> tuple[Cost, list[Ranked]]:
+    system = Memory(parse_config(name), model, cache)
+    try:
+        return system.write(turns, ignore), [system.read(query, 35) for query in QUERIES]
+    finally:
+        system.close()
+
+
+def counts(found: list[Ranked]) -> list[tuple[int, int]]:
+    return [(one.cost.passes, one.cost.tokens) for one in found]
+
+
+def test_it_answers_as_the_memory_does(model: TransformersModel, tmp_path: Path, turns: Sequence[MemoryEntry]):
+    config = parse_config("scg:width=4")
+    cost, found = answers("scg:width=4", model, tmp_path / "cache", turns)
+    with SchemaMemory.open(tmp_path / "plain.db", model=model, config=config) as plain:
+        plain.remember(turns)
+        expected = [[one.entry.id for one in plain.recall(query, k=35).entries] for query in QUERIES]
+    assert [one.ids for one in found] == expected
+    assert all(expected)
+    assert cost.passes > 0
+    assert all(one.cost.passes > 0 for one in found)
+
+
+def test_a_replay_gives_the_same_at_the_cost_of_the_original(
+    model: TransformersModel, tmp_path: Path, turns: Sequence[MemoryEntry], monkeypatch: pytest.MonkeyPatch
+):
+    wrote, first = answers("scg:width=4", model, tmp_path, turns)
+    files = sorted(one.name for one in tmp_path.iterdir())
+    monkeypatch.setattr(model, "tree", None)  # nothing may be run any more
+    again, second = answers("scg:width=4", model, tmp_path, turns)
+    assert again == wrote
+    assert [one.ids for one in second] == [one.ids for one in first]
+    assert counts(second) == counts(first)
+    decodes = DecodeFile(next(tmp_path.glob("*.jsonl")))
+    for query, one in zip(QUERIES, second, strict=True):
+        kept = decodes.get(query)
+        assert kept is not None
+        assert one.cost.seconds > kept[1].seconds > 0  # the ranking of this time comes on top
+    assert sorted(one.name for one in tmp_path.iterdir()) == files
+    # A variation of the ranking needs the model no more than that.
+    _, third = answers("scg:width=4,generation_weight=0,hops=0,mentions=off", model, tmp_path, turns)
+    assert counts(third) == counts(first)
+
+
+def test_variations_part_where_they_differ(model: TransformersModel, tmp_path: Path, turns: Sequence[MemoryEntry]):
+    def made() -> tuple[int, int]:
+        return len(list(tmp_path.glob("*.db"))), len(list(tmp_path.glob("*-*.jsonl")))
+
+    answers("scg:width=4", model, tmp_path, turns)
+    assert made() == (1, 1)
+    answers("scg:width=4,speaker_weight=0", model, tmp_path, turns)
+    assert made() == (1, 1)
+    answers("scg:width=5", model, tmp_path, turns)
+    assert made() == (1, 2)
+    answers("scg:width=4,assimilate=0", model, tmp_path, turns)
+    assert made() == (2, 3)
+    answers("scg:width=4", model, tmp_path, turns[:5])
+    assert made() == (3, 4)
+
+
+def test_a_memory_half_written_is_written_anew(
+    model: TransformersModel, tmp_path: Path, turns: Sequence[MemoryEntry], monkeypatch: pytest.MonkeyPatch
+):
+    def killed(self: SchemaMemory, what: Sequence[MemoryEntry], **options: object) -> None:
+        remember(self, what[:2])
+        raise KeyboardInterrupt
+
+    remember = SchemaMemory.remember
+    monkeypatch.setattr(SchemaMemory, "remember", killed)
+    with pytest.raises(KeyboardInterrupt):
+        answers("scg:width=4", model, tmp_path, turns)
+    assert not list(tmp_path.glob("*.db"))
+    monkeypatch.setattr(SchemaMemory, "remember", remember)
+    _, found = answers("scg:width=4", model, tmp_path, turns)
+    _, undisturbed = answers("scg:width=4", model, tmp_path / "other", turns)
+    assert [one.ids for one in found] == [one.ids for one in undisturbed]
+    assert not [one.name for one in tmp_path.iterdir() if "partial" in one.name]
+
+
+def test_what_another_process_is_writing_is_left_alone(tmp_path: Path):
+    lives, died = tmp_path / "m.1.partial", tmp_path / "m.999999999.partial-wal"
+    for left in (lives, died):
+        left.write_text("half")
+
+    def write(path: Path) -> Cost:
+        path.write_text("whole")
+        return Cost(1.5, 2, 3)
+
+    memory = WrittenMemory(tmp_path, "m")
+    assert memory.write(write) == Cost(1.5, 2, 3)
+    assert memory.path.read_text() == "whole"
+    assert (lives.exists(), died.exists()) == (True, False)
+    assert WrittenMemory(tmp_path, "m").write(lambda _: pytest.fail("it is there")) == Cost(1.5, 2, 3)
+
+
+def test_decodes_come_back_to_the_last_bit(tmp_path: Path):
+    decodes = DecodeFile(tmp_path / "decodes.jsonl")
+    keys = [DecodedKey(3, -1 / 3, -0.1), DecodedKey(1, -7.25, -2e-17)]
+    assert decodes.keep("What is it?", keys, Cost(0.25, 1, 2)) == keys
+    decodes.keep("Nothing?", [], Cost(0.5))
+    with (tmp_path / "decodes.jsonl").open("a") as file:
+        file.write('{"query": "torn')
+    again = DecodeFile(tmp_path / "decodes.jsonl")
+    assert again.get("What is it?") == (keys, Cost(0.25, 1, 2))
+    assert again.get("Nothing?") == ([], Cost(0.5))
+    assert again.get("Else?") is None
+    assert "What" not in (tmp_path / "decodes.jsonl").read_text()
+
+
+def test_the_catalogue_opens_it_on_the_shared_model(
+    model: TransformersModel, tmp_path: Path, turns: Sequence[MemoryEntry], monkeypatch: pytest.MonkeyPatch
+):
+    loads: list[str] = []
+    workplace = Workplace(tmp_path, lambda: loads.append("model") or model, "tiny")
+    for entrant in choose(["scg:width=3", "scg:width=3,hops=0"]):
+        assert entrant.settings(workplace)["model"] == "tiny"
+        assert loads in ([], ["model"])
+        system = entrant.open(workplace)
+        assert isinstance(system, module.Memory)
+        system.write(turns, ignore)
+        assert system.read(QUERIES[0], 35).ids[0] == "D1:1"
+        system.close()
+    assert loads == ["model"]
