@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -19,9 +17,9 @@ from typing import Literal, Self, TypeAlias, TypeVar
 import numpy as np
 
 from shared_core.config import SCGConfig
-from shared_core.decoding import ConceptDecoder, DecodedKey, DecodeQueue, FollowedSchema, KeyVoice, SpokenSchema
+from shared_core.decoding import DecodedKey, FollowedSchema, SharedModel, SpokenSchema
 from shared_core.entry import DEFAULT_NAMESPACE, JSON, MemoryEntry, check_namespace, check_text
-from shared_core.errors import InvalidInputError, ModelError, NotFoundError, StoreError
+from shared_core.errors import InvalidInputError, NotFoundError, StoreError
 from shared_core.evolution import Evolution, Progress, Report
 from shared_core.filters import Filter
 from shared_core.graph import AssociativeGraph
@@ -33,7 +31,9 @@ from shared_core.recall import (
     Question,
     Recall,
     Recaller,
+    SchemaView,
     Snapshot,
+    Stats,
     compose_answer,
     generated_seeds,
     seed_constraint,
@@ -48,94 +48,6 @@ _T = TypeVar("_T")
 Unit = Literal["entries", "concepts"]
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """Figures of one namespace.
-
-    Attributes:
-        entries: Entries stored.
-        concepts: Concepts in the schema.
-        links: Links between entries and concepts.
-        waiting: Entries that wait for assimilation, see :meth:`SchemaMemory.consolidate`.
-        sessions: Sessions.
-        speakers: Speakers.
-    """
-
-    entries: int
-    concepts: int
-    links: int
-    waiting: int
-    sessions: int
-    speakers: int
-
-    def to_dict(self) -> dict[str, int]:
-        """A JSON object."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaView:
-    """The schema as it was when asked for, read-only.
-
-    Attributes:
-        keys: The concepts' keys, in the order they joined.
-        surfaces: Their display forms.
-    """
-
-    keys: tuple[str, ...]
-    surfaces: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.keys
-
-
-class _Engine:
-    """The model with its queue, loaded when first needed; shared by the memories of one process that asked for it."""
-
-    def __init__(self, source: ModelSource) -> None:
-        self._source = source
-        self._process = os.getpid()
-        self._lock = threading.Lock()
-        self._voice: KeyVoice | None = None
-        self._queue: DecodeQueue | None = None
-
-    def voice(self) -> KeyVoice:
-        self.check_process()
-        with self._lock:
-            if self._voice is None:
-                from shared_core.models import load_model  # loads torch, which only the model needs
-
-                self._voice = KeyVoice(ConceptDecoder(load_model(self._source)))
-            return self._voice
-
-    def forget(self) -> None:
-        """Let go of the keys that the model's side remembers."""
-        with self._lock:
-            if self._voice is not None:
-                self._voice.forget()
-
-    def check_process(self) -> None:
-        """Refuse to go on in a forked process, which has neither threads nor locks and would wait for ever."""
-        if os.getpid() != self._process:
-            raise ModelError("this memory was opened in another process: open it again after the fork")
-
-    def queue(self) -> DecodeQueue:
-        voice = self.voice()
-        with self._lock:
-            if self._queue is None:
-                self._queue = DecodeQueue(voice.decoder)
-            return self._queue
-
-    def close(self) -> None:
-        with self._lock:
-            if self._queue is not None:
-                self._queue.close()
-                self._queue = None
-
-
 class SchemaMemory:
     """A schema-constrained memory: one namespace of a store, with a language model to recall from it.
 
@@ -144,7 +56,7 @@ class SchemaMemory:
     """
 
     def __init__(
-        self, store: Store, engine: _Engine, namespace: tuple[str, ...], config: SCGConfig, *, owner: bool
+        self, store: Store, engine: SharedModel, namespace: tuple[str, ...], config: SCGConfig, *, owner: bool
     ) -> None:
         """Use :meth:`open`."""
         self._store = store
@@ -194,7 +106,7 @@ class SchemaMemory:
         if not isinstance(path, str | Path):
             raise InvalidInputError(f"the path of a memory must be text or a Path, not {type(path).__name__}")
         name = check_namespace(namespace)
-        return cls(Store.open(path, create=create), _Engine(model), name, config or SCGConfig(), owner=True)
+        return cls(Store.open(path, create=create), SharedModel(model), name, config or SCGConfig(), owner=True)
 
     def in_namespace(self, namespace: str | Sequence[str]) -> SchemaMemory:
         """Another namespace of the same file, sharing store and model; closing it leaves those open."""
@@ -218,8 +130,7 @@ class SchemaMemory:
     @property
     def schema(self) -> SchemaView:
         """The schema as it is now."""
-        snapshot = self._current()
-        return SchemaView(tuple(snapshot.keys), tuple(snapshot.surfaces))
+        return SchemaView.of(self._current())
 
     @property
     def graph(self) -> AssociativeGraph:
@@ -475,16 +386,7 @@ class SchemaMemory:
 
     def stats(self) -> Stats:
         """Figures of this namespace."""
-        snapshot = self._current()
-        entries = [one.entry for one in snapshot.entries]
-        return Stats(
-            entries=len(entries),
-            concepts=len(snapshot.keys),
-            links=len(snapshot.origin),
-            waiting=sum(not one.assimilated for one in snapshot.entries),
-            sessions=len({entry.session for entry in entries} - {None}),
-            speakers=len(snapshot.speakers),
-        )
+        return Stats.of(self._current())
 
     def export(self, path: str | Path) -> int:
         """Write this namespace to a JSON Lines file, whole or not at all; returns the number of entries."""

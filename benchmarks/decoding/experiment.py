@@ -73,7 +73,8 @@ def run(plan: Plan, subject: Subject, progress: Progress) -> tuple[list[Cell], f
     """Measure what the plan asks for; cells that are finished already are taken as they are.
 
     Returns:
-        The cells; and what a key's neutral log-probabilities cost to compute, in milliseconds, if any were.
+        All cells of these settings in the folder, those of earlier calls too; and what a key's neutral
+        log-probabilities cost to compute, in milliseconds, if any were.
     """
     conversations = plan.corpus.conversations
     prompts = {length: build_prompts(conversations, subject.decoder, length, plan.queries) for length in plan.lengths}
@@ -119,9 +120,8 @@ def run(plan: Plan, subject: Subject, progress: Progress) -> tuple[list[Cell], f
                     progress=lambda: done(1),
                 )
             file.append(cell)
-    places = itertools.product(plan.sizes, plan.lengths, plan.widths)
     cost = 1e3 * neutral.seconds / neutral.count if neutral.count else None
-    return [file.cells[place] for place in places], cost
+    return [file.cells[place] for place in sorted(file.cells)], cost
 
 
 def _ready(name: str, subject: Subject, schema: Schema, compile_limit: float, progress: Callable[[int], None]) -> Ready:

@@ -12,6 +12,7 @@ from shared_core.decoding.generation import generate
 from shared_core.decoding.prior import FloatArray, Prior, PriorChange, Score, build_prior, update_prior
 from shared_core.decoding.prompts import DEFAULT_PROMPT, ConceptPrompt
 from shared_core.decoding.queue import DecodeQueue
+from shared_core.decoding.shared import SharedModel
 from shared_core.decoding.spoken import SpokenSchema
 from shared_core.decoding.voice import KeyVoice
 
@@ -35,6 +36,7 @@ __all__ = [
     "Score",
     "SearchOptions",
     "SearchRequest",
+    "SharedModel",
     "SpokenSchema",
     "build_prior",
     "gather_scores",

@@ -10,6 +10,7 @@ from shared_core.recall.recall import Question, Recaller, generated_seeds, seed_
 from shared_core.recall.results import ContextConcept, Reason, Recall, RecalledEntry, Seed, describe
 from shared_core.recall.snapshot import Snapshot
 from shared_core.recall.turns import Turns
+from shared_core.recall.views import SchemaView, Stats
 
 __all__ = [
     "Answer",
@@ -25,8 +26,10 @@ __all__ = [
     "Recall",
     "RecalledEntry",
     "Recaller",
+    "SchemaView",
     "Seed",
     "Snapshot",
+    "Stats",
     "Turns",
     "compose_answer",
     "describe",

@@ -88,9 +88,15 @@ def test_the_program_runs_and_goes_on_where_it_was(
     def refuse(*_: object, **__: object) -> Cell:
         raise AssertionError("a finished cell was measured again")
 
+    options[options.index("--widths") + 1] = "3"
+    program.main(options)
+    wider = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary.items() <= wider.items()  # what was measured before is still told
+    assert "seconds_ours_beam_200_keys_width_3_prompt_50" in wider
+
     monkeypatch.setattr(experiment, "measure", refuse)
     program.main(options)
-    assert json.loads((tmp_path / "out" / "summary.json").read_text()) == summary
+    assert json.loads((tmp_path / "out" / "summary.json").read_text()) == wider
 
 
 def test_plots_are_drawn(tmp_path: Path) -> None:
