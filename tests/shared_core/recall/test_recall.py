@@ -149,11 +149,14 @@ def test_reasons_explain_the_concepts_part_of_each_score(memory, config, questio
     links, entries, _ = memory
     snapshot, recall = recalled(memory, config, question)
     activation = {one.key: one.activation for one in (*recall.seeds, *recall.context)}
+    sizes = [sum(number == owner for owner, _ in links) for number in range(len(entries))]
+    usual = 3 * max(sum(sizes) / len(sizes), 1)  # an entry of more concepts is damped
     raw = {}
     for number, entry in enumerate(entries):
+        damping = (usual / max(sizes[number], usual)) ** 0.5
         own = {word: links[number, concept] for concept, word in enumerate(WORDS) if (number, concept) in links}
         raw[entry.id] = {
-            word: activation[word] * float(snapshot.rarity[WORDS.index(word)]) * weight
+            word: activation[word] * float(snapshot.rarity[WORDS.index(word)]) * weight * damping
             for word, (weight, _) in own.items()
             if word in activation
         }
