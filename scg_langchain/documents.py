@@ -26,7 +26,7 @@ class Finding(dict[str, Any]):
     the same whichever query found it.
     """
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Finding)

@@ -49,15 +49,15 @@ def test_a_namespace_comes_with_the_call_the_config_or_the_field(retriever):
 
 def test_hundreds_of_interleaved_calls_never_mix(retriever):
     draw = random.Random(0)
-    owners = [draw.choice(list(USERS)) for _ in range(300)]
+    owners = [draw.choice(list(USERS)) for _ in range(240)]
     queries = [draw.choice(["puppy", "kitchen", "Lyon", "canoe", "who?"]) for _ in owners]
 
     async def call(place, owner):
         await asyncio.sleep(0.001 * draw.randrange(10))
         namespace = USERS[owner]
-        if place % 8 < 4:
+        if place % 16 < 8:
             return await retriever.ainvoke(queries[place], namespace=namespace, k=3)
-        if place % 8 < 7:
+        if place % 16 < 15:
             return await retriever.ainvoke(queries[place], {"configurable": {"namespace": namespace}}, k=3)
         memory = SCGMemory(memory=retriever.memory, namespace=namespace, session=owner)
         await memory.asave_context({"input": f"{owner} said {place}"}, {"output": f"noted for {owner}"})
@@ -72,7 +72,7 @@ def test_hundreds_of_interleaved_calls_never_mix(retriever):
         assert all(owner in document.page_content for document in documents)
     for user, namespace in USERS.items():
         entries = memory_in(retriever.memory, namespace).entries
-        assert len(entries) == len(TEXTS) + 2 * sum(owners[place] == user for place in range(7, len(owners), 8))
+        assert len(entries) == len(TEXTS) + 2 * sum(owners[place] == user for place in range(15, len(owners), 16))
         assert all(user in entry.text for entry in entries)
 
 
