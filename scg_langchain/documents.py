@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -79,23 +79,19 @@ def entry_of(document: Document, id: str | None = None) -> MemoryEntry:
     metadata = {name: value for name, value in document.metadata.items() if name != RECALL}
     if isinstance(metadata.get("occurred_at"), datetime):
         metadata["occurred_at"] = metadata["occurred_at"].isoformat()
-    caption = metadata.get("caption")
-    ending = f"[image: {caption}]"
-    captioned = isinstance(caption, str) and bool(caption) and document.page_content.endswith(ending)
+    text, caption = _uncaptioned(document.page_content, metadata.get("caption"))
     entry = MemoryEntry(
-        document.page_content.removesuffix(ending).rstrip() if captioned else document.page_content,
+        text,
         id,
         name_of(metadata.get("speaker")),
         name_of(metadata.get("session")),
         _time(metadata.get("occurred_at")),
-        caption if captioned else None,
+        caption,
     )
     # What the entry's own fields give back unchanged is not kept twice.
     known = _source(entry)
     rest = {name: value for name, value in metadata.items() if name not in known or known[name] != value}
-    return MemoryEntry(
-        entry.text, id, entry.speaker, entry.session, entry.occurred_at, entry.caption, metadata=deepcopy(rest)
-    )
+    return replace(entry, metadata=deepcopy(rest))
 
 
 def document_of(entry: MemoryEntry) -> Document:
@@ -116,6 +112,17 @@ def name_of(value: object) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return value if isinstance(value, str) else None
+
+
+def _uncaptioned(content: str, caption: object) -> tuple[str, str | None]:
+    """Text and caption of an entry by its content, if it has the caption."""
+    ending = f"[image: {caption}]"
+    if not isinstance(caption, str) or not caption or not content.endswith(ending):
+        return content, None
+    if content == ending:
+        return "", caption
+    text = content.removesuffix(f" {ending}")
+    return (content, None) if text == content else (text, caption)
 
 
 def _time(value: object) -> datetime | None:

@@ -48,12 +48,18 @@ def test_an_entry_comes_back_as_it_was(entry):
     assert entry_of(document_of(entry), entry.id) == entry
 
 
-@pytest.mark.parametrize("text", ["", "Look at this!"])
+@pytest.mark.parametrize("text", ["", "Look at this!", "Look "])
 def test_a_caption_is_read_and_comes_back(text):
     entry = MemoryEntry(text, "1", caption="eleven clay bowls")
     document = document_of(entry)
     assert "eleven clay bowls" in document.page_content
     assert entry_of(document, "1") == entry
+
+
+@pytest.mark.parametrize("content", ["bowls", "See [image: bowls] here", "See[image: bowls]", "See \n [image: bowls]"])
+def test_content_that_only_resembles_a_captioned_one_is_kept(content):
+    document = Document(content, id="1", metadata={"caption": "bowls"})
+    assert document_of(entry_of(document, "1")) == document
 
 
 def test_source_is_recognised():

@@ -5,6 +5,7 @@ import gc
 import random
 
 import pytest
+from langchain_classic.retrievers import MultiQueryRetriever
 from langchain_core.runnables import RunnableLambda
 
 from scg_langchain import SCGMemory, SCGRetriever
@@ -45,6 +46,15 @@ def test_a_namespace_comes_with_the_call_the_config_or_the_field(retriever):
     inner = RunnableLambda(lambda question: retriever.invoke(question))
     assert owners_of(inner.invoke("puppy", {"configurable": {"namespace": ben}})) == {"ben"}
     assert not retriever.invoke("puppy")
+
+
+def test_a_wrapper_that_drops_the_config_recalls_nothing_or_the_right_thing(retriever, scripted):
+    config = {"configurable": {"namespace": USERS["anna"]}}
+    wrapped = MultiQueryRetriever.from_llm(retriever, scripted("Which dog?\nWho barks?"))
+    assert not wrapped.invoke("puppy", config)
+    in_a_chain = RunnableLambda(lambda question: question) | wrapped
+    assert owners_of(in_a_chain.invoke("puppy", config)) == {"anna"}
+    assert owners_of(asyncio.run(in_a_chain.ainvoke("puppy", config))) == {"anna"}
 
 
 def test_hundreds_of_interleaved_calls_never_mix(retriever):
