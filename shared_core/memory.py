@@ -35,6 +35,7 @@ from shared_core.recall import (
     Snapshot,
     Stats,
     compose_answer,
+    generated_evidence,
     generated_seeds,
     seed_constraint,
     unweighed,
@@ -284,7 +285,8 @@ class SchemaMemory:
             neutral = {key: scores for group in self._engine.voice().weigh(keys) for key, (_, scores) in group.items()}
             schema = schema.learned(missing, np.concatenate([neutral[key] for key in keys]))
         generated = generated_seeds(decoded, schema, self._config)
-        return Recaller(snapshot, self._config).recall(question, generated)
+        evidence = generated_evidence(decoded, schema)
+        return Recaller(snapshot, self._config).recall(question, generated, evidence)
 
     def answer(self, query: str, *, k: int | None = None, where: Filter | None = None) -> Answer:
         """Answer a question from what is recalled, with the memory's own model.

@@ -62,7 +62,8 @@ def load_model(
         if not hasattr(source, "tree"):
             raise ModelError(
                 f"a {type(source).__name__} is no language model: pass a hub id, a local folder, a .gguf file, or a"
-                " pair (model, tokenizer)"
+                " pair (model, tokenizer). A model behind an API gives no log-probabilities to recall by: let the"
+                " embedded model recall, and yours answer"
             )
         return source
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")

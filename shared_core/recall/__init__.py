@@ -7,12 +7,14 @@ from shared_core.recall.lexical import LexicalIndex, searchable_text
 from shared_core.recall.mentions import MentionIndex, named
 from shared_core.recall.ranking import Episodes, RankingWeights, rank_entries
 from shared_core.recall.recall import Question, Recaller, generated_seeds, seed_constraint, unweighed
+from shared_core.recall.relevance import RELEVANT, generated_evidence, relevances
 from shared_core.recall.results import ContextConcept, Reason, Recall, RecalledEntry, Seed, describe
 from shared_core.recall.snapshot import Snapshot
 from shared_core.recall.turns import Turns
 from shared_core.recall.views import SchemaView, Stats
 
 __all__ = [
+    "RELEVANT",
     "Answer",
     "ContextConcept",
     "Episodes",
@@ -33,9 +35,11 @@ __all__ = [
     "Turns",
     "compose_answer",
     "describe",
+    "generated_evidence",
     "generated_seeds",
     "named",
     "rank_entries",
+    "relevances",
     "searchable_text",
     "seed_constraint",
     "unweighed",

@@ -14,6 +14,7 @@ from shared_core.filters import Filter
 from shared_core.graph import Hop, Propagation
 from shared_core.recall.mentions import named
 from shared_core.recall.ranking import EntryScores, RankingWeights, rank_entries
+from shared_core.recall.relevance import relevances
 from shared_core.recall.results import ContextConcept, Reason, Recall, RecalledEntry, Seed, Source
 from shared_core.recall.snapshot import Snapshot
 from shared_core.store import ORIGINS
@@ -89,22 +90,29 @@ class Recaller:
             speaker=config.speaker_weight,
         )
 
-    def recall(self, question: Question, generated: Sequence[tuple[int, float, float]]) -> Recall:
+    def recall(
+        self, question: Question, generated: Sequence[tuple[int, float, float]], evidence: float = 0.0
+    ) -> Recall:
         """Constructive recall for one question.
 
         Args:
             question: What to recall.
             generated: The seeds that were generated for it, see :func:`generated_seeds`.
+            evidence: What they say of its relevance, see :func:`generated_evidence`.
         """
         seeds = self._seeds(question, generated)
         hops = self._propagate(list(seeds))
         activation, context = self._activate(seeds, hops, question.concepts)
         scores = self._rank(question.query, activation)
+        relevance = relevances(scores, self._weights, evidence)
         chosen = self._choose(question, scores)
         kept_seeds = {concept: seed for concept, seed in seeds.items() if activation[concept] > 0}
         return Recall(
             query=question.query,
-            entries=tuple(self._explain(entry, scores, activation, kept_seeds, context) for entry in chosen),
+            entries=tuple(
+                self._explain(entry, scores, activation, kept_seeds, context, float(relevance[entry]))
+                for entry in chosen
+            ),
             seeds=tuple(kept_seeds.values()),
             context=tuple(self._context_concept(hop, activation, context) for hop in context.values()),
         )
@@ -197,6 +205,7 @@ class Recaller:
         activation: NDArray[np.float64],
         seeds: dict[int, Seed],
         context: dict[int, Hop],
+        relevance: float,
     ) -> RecalledEntry:
         snapshot = self._snapshot
         concepts, _ = snapshot.graph.by_entry.row(entry)
@@ -215,6 +224,7 @@ class Recaller:
             float(scores.total[entry]),
             tuple(sorted(reasons, key=lambda reason: (-reason.contribution, reason.key))),
             {part: float(getattr(scores, part)[entry]) for part in parts},
+            relevance,
         )
 
     def _reason(

@@ -84,12 +84,15 @@ class RecalledEntry:
         reasons: The concepts that brought it, strongest first.
         parts: What the score is made of: ``concepts``, ``lexical``, ``answer``, ``passage`` and ``session``
             are summands, ``speaker`` multiplies their sum.
+        relevance: How relevant it is, in [0, 1], comparable across queries; see
+            :func:`~shared_core.recall.relevances`.
     """
 
     entry: MemoryEntry
     score: float
     reasons: tuple[Reason, ...]
     parts: Mapping[str, float]
+    relevance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +111,13 @@ class Recall:
     seeds: tuple[Seed, ...] = ()
     context: tuple[ContextConcept, ...] = ()
 
-    def as_text(self) -> str:
-        """The entries as a context block, one a line, with id, date, speaker and text; empty if there are none."""
-        return "\n".join(describe(one.entry) for one in self.entries)
+    def as_text(self, *, ids: bool = True) -> str:
+        """The entries as a context block, one a line, with id, date, speaker and text; empty if there are none.
+
+        Args:
+            ids: Begin each line with the entry's id.
+        """
+        return "\n".join(describe(one.entry, with_id=ids) for one in self.entries)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON object."""
@@ -120,6 +127,7 @@ class Recall:
                 {
                     **one.entry.to_dict(),
                     "score": one.score,
+                    "relevance": one.relevance,
                     "parts": dict(one.parts),
                     "reasons": [asdict(reason) for reason in one.reasons],
                 }
@@ -130,9 +138,9 @@ class Recall:
         }
 
 
-def describe(entry: MemoryEntry) -> str:
+def describe(entry: MemoryEntry, *, with_id: bool = True) -> str:
     """An entry in one line, whatever it holds: ``[id] 8 May 2023, Anna: text``."""
     day = f"{entry.occurred_at.day} {entry.occurred_at:%B %Y}" if entry.occurred_at else None
     source = ", ".join(part for part in (day, entry.speaker) if part)
-    line = f"[{entry.id}] {source}: {entry.content}" if source else f"[{entry.id}] {entry.content}"
-    return " ".join(line.split())
+    line = f"{source}: {entry.content}" if source else entry.content
+    return " ".join((f"[{entry.id}] {line}" if with_id else line).split())

@@ -10,6 +10,7 @@ import pytest
 
 from shared_core import Filter, MemoryEntry, SCGConfig, SchemaMemory
 from shared_core.errors import InvalidInputError, ModelError, NotFoundError, StoreError
+from shared_core.recall import RELEVANT
 from shared_core.store import sqlite
 
 CONFIGS = {
@@ -350,3 +351,16 @@ def test_a_child_forked_while_a_lock_was_held_says_so(tiny, tmp_path, work):
         with os.fdopen(read) as pipe:
             assert "open it again after the fork" in pipe.read()
         os.waitpid(child, 0)
+
+
+def test_relevance_does_not_depend_on_what_else_comes_back(sensible):
+    def relevances(**options):
+        return {one.entry.id: one.relevance for one in sensible.recall("Who repairs a violin?", **options).entries}
+
+    everything = relevances(k=8)
+    assert max(everything.values()) > RELEVANT
+    for options in ({"k": 1}, {"where": Filter(speaker="Mira")}, {"where": Filter(speaker="Tobi"), "k": 2}):
+        found = relevances(**options)
+        assert found
+        assert found == {id: pytest.approx(everything[id], rel=1e-3) for id in found}
+    assert all(one.relevance < RELEVANT for one in sensible.recall("What is the capital of Mongolia?").entries)

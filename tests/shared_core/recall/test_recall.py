@@ -273,7 +273,7 @@ class Listener:
 
 
 def recall_of(*entries, query="Where?"):
-    return Recall(query, tuple(RecalledEntry(entry, 1.0, (), {}) for entry in entries))
+    return Recall(query, tuple(RecalledEntry(entry, 1.0, (), {}, 1.0) for entry in entries))
 
 
 def test_an_answer_is_read_from_the_entries_in_the_order_they_happened():

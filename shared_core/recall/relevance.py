@@ -1,0 +1,60 @@
+"""Relevance: how likely it is that an entry has to do with the query at all, in [0, 1].
+
+Ranking says which entries are best, however poor they are: scores are comparable within one recall. Relevance is
+comparable across queries. It weighs what speaks for the query as a whole, in log-odds, and hands each entry its share:
+
+1. *What the model says.* The best key's lift, the nats by which the query makes it likelier than the neutral prompt
+   does, less ``ln |S|``: of so many keys, one is lifted that much by chance. This is comparable from small to large
+   memories.
+2. *What the memory holds.* The best entry's score as a share of what an entry would get whose concepts are the best,
+   whose words cover the whole query, and whose episode does so too. Its square: a little overlap is no evidence.
+3. An entry's relevance is the best one's, times its score as a share of the best score.
+
+The weights are rounded from a logistic regression on two conversations of LoCoMo. On two others, by the relevance of
+the best entry, a conversation's questions (60) are told from those of others (60) with an area under the curve of 0.96,
+from the same with the right speakers' names put in of 0.91, and from small talk (20) of 0.97.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log
+
+import numpy as np
+
+from shared_core.decoding import DecodedKey, SpokenSchema
+from shared_core.recall.ranking import EntryScores, Floats, RankingWeights
+
+RELEVANT = 0.1
+"""The relevance below which an entry is better not shown to a model that answers.
+
+On those two conversations, 95 % of the right turns among the ten that were recalled are above it, and for 82 % of the
+questions from elsewhere, as for 95 % of small talk, nothing is.
+"""
+
+_BEFORE, _LIFT_WEIGHT, _SHARE_WEIGHT = -4.0, 0.5, 3.0
+
+
+def generated_evidence(decoded: Sequence[DecodedKey], spoken: SpokenSchema) -> float:
+    """The best key's lift over the neutral prompt, less what chance explains (nats); 0 if nothing was decoded."""
+    if not decoded:
+        return 0.0
+    lift = max(one.logprob - float(spoken.prior.total[one.key]) for one in decoded)
+    return lift - log(spoken.trie.key_count)
+
+
+def relevances(scores: EntryScores, weights: RankingWeights, evidence: float) -> Floats:
+    """The relevance of every entry, shape (entries,); it rises with the entry's score.
+
+    Args:
+        scores: What the entries were ranked by.
+        weights: The weights of that ranking.
+        evidence: See :func:`generated_evidence`.
+    """
+    best = float(scores.total.max(initial=0.0))
+    if not best:
+        return np.zeros_like(scores.total)
+    whole = (1 + weights.lexical) * (1 + weights.passage + weights.session)
+    odds = np.exp(_BEFORE + _LIFT_WEIGHT * evidence + _SHARE_WEIGHT * (best / whole) ** 2)
+    relevance: Floats = odds / (1 + odds) * (scores.total / best)
+    return relevance
