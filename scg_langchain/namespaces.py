@@ -1,0 +1,49 @@
+"""Which memory a call means."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
+
+from shared_core import SchemaMemory
+from shared_core.entry import check_namespace
+
+Namespace: TypeAlias = str | Sequence[str]
+
+# Namespaces of one memory that stay open: a recall in one of them need not read it anew.
+_KEPT = 64
+_open: WeakKeyDictionary[SchemaMemory, OrderedDict[tuple[str, ...], SchemaMemory]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def as_memory(memory: SchemaMemory | str | Path) -> SchemaMemory:
+    """An open memory, or the one at a path, with the embedded model."""
+    return memory if isinstance(memory, SchemaMemory) else SchemaMemory.open(memory)
+
+
+def memory_in(memory: SchemaMemory, namespace: Namespace | None) -> SchemaMemory:
+    """The memory of a namespace in the same file; of ``None``, the memory itself.
+
+    The same object comes back while the namespace is in use, and the one that was used longest ago is let go when
+    there are many. It is not closed, since a call may still run on it: its threads end with the last reference.
+
+    Raises:
+        InvalidInputError: if the namespace is not one.
+    """
+    if namespace is None:
+        return memory
+    name = check_namespace(namespace)
+    if name == memory.namespace:
+        return memory
+    with _lock:
+        opened = _open.setdefault(memory, OrderedDict())
+        if name not in opened:
+            opened[name] = memory.in_namespace(name)
+        opened.move_to_end(name)
+        if len(opened) > _KEPT:
+            opened.popitem(last=False)
+        return opened[name]

@@ -1,0 +1,17 @@
+"""What of a recall is relevant enough to be used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shared_core.recall import Recall, RecalledEntry
+
+
+def relevance(one: RecalledEntry) -> float:
+    """How well a recalled entry fits its query; comparable between recalls of one kind."""
+    return one.score
+
+
+def at_least(recall: Recall, least: float) -> Recall:
+    """The recall without entries of lower relevance."""
+    return replace(recall, entries=tuple(one for one in recall.entries if relevance(one) >= least))

@@ -1,0 +1,73 @@
+"""Memories, documents, and a chat model that says what it is told and keeps what it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import BaseMessage
+from pydantic import Field
+
+from shared_core import SchemaMemory
+from shared_core.models import TransformersModel
+
+
+@pytest.fixture(scope="session")
+def model(embedded: TransformersModel) -> TransformersModel:
+    """The embedded model, for what depends on sense."""
+    return TransformersModel(embedded._model, embedded._tokenizer, threads=1)
+
+
+@pytest.fixture
+def open_memory(tmp_path: Path, tiny: Callable[[str], TransformersModel]) -> Iterator[Callable[..., SchemaMemory]]:
+    """Opens memories with a model that knows nothing, but fast; closed after the test."""
+    with ExitStack() as opened:
+
+        def make(place: str = ":memory:", **options: Any) -> SchemaMemory:
+            path = place if place == ":memory:" else tmp_path / place
+            return opened.enter_context(SchemaMemory.open(path, **({"model": tiny("llama")} | options)))
+
+        yield make
+
+
+@pytest.fixture(scope="session")
+def documents() -> list[Document]:
+    return [
+        Document(
+            "I adopted a puppy named Rex from the shelter!",
+            id="t1",
+            metadata={"speaker": "Anna", "session": "May", "channel": "phone"},
+        ),
+        Document(
+            "We spent the weekend painting the kitchen green.",
+            id="t2",
+            metadata={"speaker": "Ben", "session": "May", "channel": "phone", "occurred_at": "2024-05-12T10:00:00"},
+        ),
+        Document(
+            "My train to Lyon leaves at seven on Monday.",
+            id="t3",
+            metadata={"speaker": "Ben", "session": "June", "channel": "letter", "occurred_at": "2024-06-02"},
+        ),
+        Document("The quince jelly workshop is sold out.", id="t4", metadata={"channel": "club", "places": 0}),
+    ]
+
+
+class Scripted(FakeListChatModel):
+    """Says its responses in turn."""
+
+    asked: list[list[BaseMessage]] = Field(default_factory=list)
+
+    def _call(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> str:
+        self.asked.append(messages)
+        return super()._call(messages, *args, **kwargs)
+
+
+@pytest.fixture
+def scripted() -> Callable[..., Scripted]:
+    """Makes a scripted chat model; ``asked`` holds the prompts it got."""
+    return lambda *responses: Scripted(responses=list(responses))
