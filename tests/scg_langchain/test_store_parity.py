@@ -64,12 +64,23 @@ class Reference(InMemoryStore):
     """
 
     def batch(self, ops):
-        inhabited = {name for name, items in self._data.items() if items} | getattr(self, "_known", set())
         results = super().batch(ops)
-        self._known = inhabited | {name for name, items in self._data.items() if items}
-        for name in set(self._data) - self._known:
-            del self._data[name]
+        self._known = self._inhabited()
+        self._forget_unknown()
         return results
+
+    def _prepare_ops(self, ops):
+        prepared = super()._prepare_ops(ops)
+        self._forget_unknown()  # before the writes, whose order in the batch is the order of the namespaces
+        return prepared
+
+    def _inhabited(self):
+        """Namespaces that hold or held an item."""
+        return getattr(self, "_known", set()) | {name for name, items in self._data.items() if items}
+
+    def _forget_unknown(self):
+        for name in set(self._data) - self._inhabited():
+            del self._data[name]
 
     def _filter_items(self, op):
         bare = super()._filter_items(op._replace(filter=None, limit=10**6, offset=0))
