@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 # tree that its environment must be made again.
 STAMP := $(VENV)/.ready-$(shell printf '%s' "$(CURDIR)" | cksum | cut -d ' ' -f 1)
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
-EXTRAS := dev,bench,langchain,langchain-classic,llamaindex
+EXTRAS := dev,bench,langchain,langchain-classic,langgraph,llamaindex
 
 .PHONY: setup demo test lint format clean
 

@@ -29,7 +29,7 @@ def memory_in(memory: SchemaMemory, namespace: Namespace | None) -> SchemaMemory
     """The memory of a namespace in the same file; of ``None``, the memory itself.
 
     The same object comes back while the namespace is in use, and the one that was used longest ago is let go when
-    there are many. It is not closed, since a call may still run on it: its threads end with the last reference.
+    there are many. It is not closed, since a call may still run on it; it has no threads of its own.
 
     Raises:
         InvalidInputError: if the namespace is not one.

@@ -25,7 +25,8 @@ class MemoryEntry:
     """A memory entry: a dialogue turn or a document, with where it came from.
 
     Attributes:
-        text: What was said or written. May be empty only when there is a caption.
+        text: What was said or written. May be empty where there is a caption; or where there is metadata: such an
+            entry is silent, kept for the sake of its metadata, and has no concepts.
         id: The caller's id, unique within a namespace; ``None`` lets the memory generate one.
         speaker: Who said it.
         session: The conversation or document it belongs to. Neighbours in a session are an episode.
@@ -61,10 +62,15 @@ class MemoryEntry:
             raise InvalidInputError("the id is empty: pass a non-empty id, or None to have one generated")
         if self.occurred_at is not None and not isinstance(self.occurred_at, datetime):
             raise InvalidInputError(f"occurred_at must be a datetime, not {type(self.occurred_at).__name__}")
-        if not (self.caption or self.text.strip()):
-            raise InvalidInputError("the text is empty: an entry needs some text or a caption")
         if self.metadata or type(self.metadata) is not dict:
             check_metadata(self.metadata)
+        if not (self.caption or self.metadata or self.text.strip()):
+            raise InvalidInputError("the text is empty: an entry needs some text, a caption or metadata")
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it says and shows nothing, so that there is nothing to distil."""
+        return not (self.caption or self.text.strip())
 
     @property
     def content(self) -> str:

@@ -49,6 +49,21 @@ _T = TypeVar("_T")
 Unit = Literal["entries", "concepts"]
 
 
+class _Threads:
+    """Few threads, whatever the number of callers and namespaces: one for writes, one for store and ranking of recalls.
+
+    The memories of one file share them, and the one that opened it ends them.
+    """
+
+    def __init__(self) -> None:
+        self.writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-write")
+        self.reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-read")
+
+    def close(self) -> None:
+        self.writer.shutdown()
+        self.reader.shutdown()
+
+
 class SchemaMemory:
     """A schema-constrained memory: one namespace of a store, with a language model to recall from it.
 
@@ -57,20 +72,25 @@ class SchemaMemory:
     """
 
     def __init__(
-        self, store: Store, engine: SharedModel, namespace: tuple[str, ...], config: SCGConfig, *, owner: bool
+        self,
+        store: Store,
+        engine: SharedModel,
+        threads: _Threads,
+        namespace: tuple[str, ...],
+        config: SCGConfig,
+        *,
+        owner: bool,
     ) -> None:
         """Use :meth:`open`."""
         self._store = store
         self._engine = engine
+        self._threads = threads
         self._namespace = namespace
         self._config = config
         self._owner = owner
         self._write_lock = threading.Lock()
         self._followed = FollowedSnapshot(store, namespace)
         self._schema = FollowedSchema(store, namespace, engine.voice, config.score)
-        # Few threads, whatever the number of callers: one for writes, one for store and ranking of recalls.
-        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-write")
-        self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-read")
         self._evolution = Evolution(
             store, namespace, config, engine.voice, lambda: self._current().state, self._schema.current
         )
@@ -107,11 +127,13 @@ class SchemaMemory:
         if not isinstance(path, str | Path):
             raise InvalidInputError(f"the path of a memory must be text or a Path, not {type(path).__name__}")
         name = check_namespace(namespace)
-        return cls(Store.open(path, create=create), SharedModel(model), name, config or SCGConfig(), owner=True)
+        store = Store.open(path, create=create)
+        return cls(store, SharedModel(model), _Threads(), name, config or SCGConfig(), owner=True)
 
     def in_namespace(self, namespace: str | Sequence[str]) -> SchemaMemory:
-        """Another namespace of the same file, sharing store and model; closing it leaves those open."""
-        return SchemaMemory(self._store, self._engine, check_namespace(namespace), self._config, owner=False)
+        """Another namespace of the same file, sharing store, model and threads; it need not be closed."""
+        name = check_namespace(namespace)
+        return SchemaMemory(self._store, self._engine, self._threads, name, self._config, owner=False)
 
     @property
     def namespace(self) -> tuple[str, ...]:
@@ -122,6 +144,11 @@ class SchemaMemory:
     def config(self) -> SCGConfig:
         """The settings."""
         return self._config
+
+    @property
+    def store(self) -> Store:
+        """The store that holds this namespace and others, for reading what no recall is needed for."""
+        return self._store
 
     @property
     def model(self) -> LanguageModel:
@@ -219,7 +246,7 @@ class SchemaMemory:
         stored = self._store.known(self._namespace, [entry.id for entry in entries if entry.id is not None])
         known = [stored.get(entry.id or "") for entry in entries]
         return any(
-            one is None or one.digest != entry.digest or not one.assimilated
+            not entry.is_silent and (one is None or one.digest != entry.digest or not one.assimilated)
             for one, entry in zip(known, entries, strict=True)
         )
 
@@ -410,10 +437,9 @@ class SchemaMemory:
             )
 
     def close(self) -> None:
-        """Finish running calls and close the store (of the memory that opened it)."""
-        self._writer.shutdown()
-        self._reader.shutdown()
+        """Finish running calls and close the store, if this memory opened it; else nothing."""
         if self._owner:
+            self._threads.close()
             self._engine.close()
             self._store.close()
 
@@ -455,26 +481,30 @@ class SchemaMemory:
             dedupe=dedupe,
             progress=progress,
         )
-        return await self._run(self._writer, call)
+        return await self._run(self._threads.writer, call)
 
     async def arecall(
         self, query: str, *, k: int | None = None, unit: Unit = "entries", where: Filter | None = None
     ) -> Recall:
         """:meth:`recall`, without blocking the event loop; recalls that run at the same time share the model."""
         question = self._question(query, k, unit, where)
-        snapshot, schema = await self._run(self._reader, self._known)
+        snapshot, schema = await self._run(self._threads.reader, self._known)
         if schema is None:
             return Recall(query)
         decoded: list[DecodedKey] = []
         if schema.trie.key_count:
             future = self._engine.queue().submit(query, [seed_constraint(schema, self._config)])
             (decoded,) = await asyncio.wrap_future(future)
-        return await self._run(self._reader, partial(self._reconstruct, question, snapshot, schema, decoded))
+        return await self._run(self._threads.reader, partial(self._reconstruct, question, snapshot, schema, decoded))
 
     async def aanswer(self, query: str, *, k: int | None = None, where: Filter | None = None) -> Answer:
         """:meth:`answer`, without blocking the event loop."""
         recall = await self.arecall(query, k=k, where=where)
-        return await self._run(self._reader, partial(self._compose, recall))
+        return await self._run(self._threads.reader, partial(self._compose, recall))
+
+    async def aget(self, id: str) -> MemoryEntry:
+        """:meth:`get`, without blocking the event loop."""
+        return await self._run(self._threads.reader, partial(self.get, id))
 
     async def aforget(
         self,
@@ -486,11 +516,11 @@ class SchemaMemory:
     ) -> Erased:
         """:meth:`forget`, without blocking the event loop."""
         call = partial(self.forget, ids=ids, session=session, speaker=speaker, where=where)
-        return await self._run(self._writer, call)
+        return await self._run(self._threads.writer, call)
 
     async def aclear(self) -> Erased:
         """:meth:`clear`, without blocking the event loop."""
-        return await self._run(self._writer, self.clear)
+        return await self._run(self._threads.writer, self.clear)
 
     async def _run(self, pool: ThreadPoolExecutor, call: Callable[[], _T]) -> _T:
         self._engine.check_process()

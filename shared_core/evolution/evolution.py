@@ -90,7 +90,8 @@ class Evolution:
             report: Told of progress.
         """
         entries = list({entry.id: entry for entry in entries}.values())
-        evolves = use_model and self._config.accommodation != "phrases"
+        speaks = any(not entry.is_silent for entry in entries)
+        evolves = use_model and speaks and self._config.accommodation != "phrases"
         outcome = self._evolve(entries, report) if evolves else self._store_said(entries, report)
         if use_model and self._config.assimilate:
             self.assimilate(report, set(outcome.ids))
@@ -135,7 +136,11 @@ class Evolution:
                 self._store.write(
                     self._namespace,
                     [
-                        EntryWrite(entry, tuple(said_concepts(entry)), assimilated=not self._config.assimilate)
+                        EntryWrite(
+                            entry,
+                            tuple(said_concepts(entry)),
+                            assimilated=entry.is_silent or not self._config.assimilate,
+                        )
                         for entry in group
                     ],
                 )
@@ -152,7 +157,7 @@ class Evolution:
             report(Progress("distilling", start, len(entries)))
             batch = entries[start : start + self._config.batch]
             known = self._store.known(self._namespace, [_id(entry) for entry in batch])
-            new = [entry for entry in batch if _is_new(entry, known.get(_id(entry)))]
+            new = [entry for entry in batch if _is_new(entry, known.get(_id(entry))) and not entry.is_silent]
             links: dict[str, list[ConceptLink]] = {}
             if new:
                 state = self._state()

@@ -17,6 +17,7 @@ from shared_core.store.values import (
     ORIGINS,
     ConceptLink,
     EntryWrite,
+    HeldEntry,
     Known,
     NamespaceInfo,
 )
@@ -116,6 +117,32 @@ def read_entries(connection: Connection, namespace: int, ids: Sequence[str]) -> 
     return [found[id] for id in ids if id in found]
 
 
+def read_held(connection: Connection, namespace: int, ids: Sequence[str]) -> list[HeldEntry]:
+    """The entries of those ids that exist, in the order of ``ids``."""
+    found = {}
+    for chunk in chunks(ids):
+        for row in connection.execute(_within(select(entries), namespace, chunk)):
+            found[row.id] = _held(row)
+    return [found[id] for id in ids if id in found]
+
+
+def read_page(connection: Connection, namespace: int, after: int) -> list[HeldEntry]:
+    """The next :data:`CHUNK` entries after a place, in seq order."""
+    query = select(entries).where(entries.c.namespace == namespace, entries.c.seq > after)
+    return [_held(row) for row in connection.execute(query.order_by(entries.c.seq).limit(CHUNK))]
+
+
+def read_names(connection: Connection, under: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The namespaces at or under a name that hold an entry, in the order of their creation."""
+    # In canonical JSON such names go on with "]" or with ",", and "-" comes right after ",".
+    stem = encode_name(under)[:-1]
+    name = namespaces.c.name
+    inside = (name == f"{stem}]") | ((name > f"{stem},") & (name < f"{stem}-"))
+    inhabited = select(entries.c.seq).where(entries.c.namespace == namespaces.c.number).exists()
+    found = connection.execute(select(name).where(inside, inhabited).order_by(namespaces.c.number)).scalars()
+    return [tuple(json.loads(one)) for one in found]
+
+
 def read_writes(connection: Connection, namespace: int) -> Iterator[EntryWrite]:
     """Every entry as it would be written, in seq order, reading :data:`CHUNK` entries at a time."""
     last = -1
@@ -161,6 +188,10 @@ def encode_entry(entry: MemoryEntry) -> dict[str, Any]:
 def grounded() -> ColumnElement[bool]:
     """That a link keeps its concept alive."""
     return links.c.origin != INFERRED
+
+
+def _held(row: Row[Any]) -> HeldEntry:
+    return HeldEntry(row.seq, _decode_entry(row), row.touched)
 
 
 def _decode_entry(row: Row[Any]) -> MemoryEntry:

@@ -21,7 +21,16 @@ from shared_core.store import loading, reading, scoring, sqlite, writing
 from shared_core.store.collector import collector_paused
 from shared_core.store.location import parse_location
 from shared_core.store.state import NamespaceChange, NamespaceState, ScoreColumns
-from shared_core.store.values import ConceptLink, EntryWrite, Erased, KeyScores, Known, NamespaceInfo, WriteOutcome
+from shared_core.store.values import (
+    ConceptLink,
+    EntryWrite,
+    Erased,
+    HeldEntry,
+    KeyScores,
+    Known,
+    NamespaceInfo,
+    WriteOutcome,
+)
 
 Name: TypeAlias = tuple[str, ...]
 
@@ -215,6 +224,27 @@ class Store:
         with self._namespace(check_namespace(namespace), write=False) as (connection, number), self._sound():
             return [] if number is None else reading.read_entries(connection, number, wanted)
 
+    def held(self, namespace: Name, ids: Collection[str]) -> list[HeldEntry]:
+        """Those of the entries that are stored, in the order of ``ids``, with what is noted of them."""
+        wanted = _check_ids(ids)
+        with self._namespace(check_namespace(namespace), write=False) as (connection, number), self._sound():
+            return [] if number is None else reading.read_held(connection, number, wanted)
+
+    def page(self, namespace: Name, after: int = -1) -> list[HeldEntry]:
+        """Some hundred entries in seq order, those after a place; an empty page is the end."""
+        with self._namespace(check_namespace(namespace), write=False) as (connection, number), self._sound():
+            return [] if number is None else reading.read_page(connection, number, after)
+
+    def touch(self, namespace: Name, ids: Collection[str], moment: float) -> None:
+        """Note when entries were read, in seconds since 1970; unknown ids are passed over.
+
+        Does not change the generation: what was said stays the same.
+        """
+        wanted = _check_ids(ids)
+        with self._namespace(check_namespace(namespace), write=True) as (connection, number):
+            if number is not None:
+                writing.touch_entries(connection, number, wanted, moment)
+
     def generation(self, namespace: Name) -> int:
         """A number that changes with every committed change of the namespace's entries or links.
 
@@ -249,6 +279,12 @@ class Store:
         """Every namespace with its size, in the order of their creation."""
         with self._reading() as connection, self._sound():
             return reading.list_namespaces(connection)
+
+    def names(self, under: Name) -> list[Name]:
+        """The namespaces at or under a name that hold an entry, in the order of their creation."""
+        name = check_namespace(under)
+        with self._reading() as connection, self._sound():
+            return reading.read_names(connection, name)
 
     def close(self) -> None:
         """Let go of the file. Calls after this fail; closing twice is fine."""

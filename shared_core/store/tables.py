@@ -5,7 +5,8 @@ that number along: a link between two namespaces cannot be written down.
 
     memory_state   one row: the file's generation, and whether an erasure is unfinished
     namespaces     name (canonical JSON) -> number, generation, counters, generation of the last erasure
-    entries        (namespace, seq)    an entry in its place, and the generation that last touched it or its links
+    entries        (namespace, seq)    an entry in its place, the generation that last changed it or its links, and
+                                       when it was last read, if somebody notes that (seconds since 1970)
     concepts       (namespace, number) a concept of the schema
     links          (namespace, seq, concept)
     models         fingerprints of language models
@@ -69,6 +70,7 @@ entries = Table(
     Column("occurred_at", Text),
     Column("metadata", Text),
     Column("changed", BigInteger, nullable=False, server_default="0"),
+    Column("touched", Double),
     UniqueConstraint("namespace", "id", name="entries_by_id"),
     Index("entries_by_digest", "namespace", "digest"),
     Index("entries_by_change", "namespace", "changed"),

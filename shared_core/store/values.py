@@ -164,6 +164,21 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldEntry:
+    """An entry as the store holds it.
+
+    Attributes:
+        seq: Its place in the namespace's order.
+        entry: The entry.
+        touched: When it was last read, in seconds since 1970, if that was noted (see :meth:`.Store.touch`).
+    """
+
+    seq: int
+    entry: MemoryEntry
+    touched: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class NamespaceInfo:
     """A namespace of the store and its size."""
 

@@ -174,6 +174,13 @@ def add_inferred(connection: Connection, namespace: int, inferred: Mapping[str, 
     bump(connection, namespace)
 
 
+def touch_entries(connection: Connection, namespace: int, ids: Sequence[str], moment: float) -> None:
+    """Note when entries were read."""
+    for chunk in chunks(ids):
+        read = (entries.c.namespace == namespace) & entries.c.id.in_(chunk)
+        connection.execute(update(entries).where(read).values(touched=moment))
+
+
 def remove_entries(connection: Connection, namespace: int, ids: Sequence[str]) -> Erased:
     """Remove the entries of those ids that exist, and the concepts that die with them."""
     seqs: list[int] = []

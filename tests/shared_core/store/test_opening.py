@@ -318,7 +318,7 @@ def test_damage_anywhere_gives_a_store_error_or_nothing(path):
         ("entries", "occurred_at = 'yesterday'"),
         ("entries", "text = x'ff'"),
         ("entries", "text = cast(x'ff' as text)"),
-        ("entries", "text = ''"),
+        ("entries", "text = '', metadata = NULL"),
         ("concepts", "key = x'00'"),
         ("links", "origin = 7"),
         ("links", "weight = 'heavy'"),
