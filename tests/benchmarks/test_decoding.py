@@ -62,13 +62,13 @@ def test_the_program_runs_and_goes_on_where_it_was(
     subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(program, "load_subject", lambda threads: subject)
-    options = ["--keys", "200", "--prompt-tokens", "50", "--widths", "5", "--queries", "1", "--runs", "1"]
+    options = ["--keys", "60", "--prompt-tokens", "50", "--widths", "5", "--queries", "1", "--runs", "1"]
     options += ["--systems", "ours-beam", "hf-naive", "hf-cached", "--threads", "1"]
     options += ["--cache", str(tmp_path / "cache"), "--out", str(tmp_path / "out")]
     program.main(options)
 
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-    place = "200_keys_width_5_prompt_50"
+    place = "60_keys_width_5_prompt_50"
     for name in ("floor_seconds", "floor_multiple", "floor_rounds"):
         assert summary[f"{name}_{place}"] > 0
     for system in ("ours_beam", "hf_naive", "hf_cached"):
@@ -79,11 +79,11 @@ def test_the_program_runs_and_goes_on_where_it_was(
     assert summary[f"recall_at_5_ours_beam_{place}"] <= 1
     assert {f"speedup_over_hf_naive_{place}", f"speedup_warm_over_hf_cached_{place}"} <= summary.keys()
     assert f"seconds_warm_hf_naive_{place}" not in summary  # it cannot tell reading from decoding
-    assert summary["prior_known_share_200_keys"] == 1
+    assert summary["prior_known_share_60_keys"] == 1
     # The prompt goes through the model once for each beam, or once.
     assert summary[f"tokens_hf_naive_{place}"] > 5 * 50
     assert summary[f"tokens_hf_cached_{place}"] < 2 * 50
-    assert "200 keys" in (tmp_path / "out" / "table.md").read_text()
+    assert "60 keys" in (tmp_path / "out" / "table.md").read_text()
 
     def refuse(*_: object, **__: object) -> Cell:
         raise AssertionError("a finished cell was measured again")
@@ -92,7 +92,7 @@ def test_the_program_runs_and_goes_on_where_it_was(
     program.main(options)
     wider = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary.items() <= wider.items()  # what was measured before is still told
-    assert "seconds_ours_beam_200_keys_width_3_prompt_50" in wider
+    assert "seconds_ours_beam_60_keys_width_3_prompt_50" in wider
 
     monkeypatch.setattr(experiment, "measure", refuse)
     program.main(options)

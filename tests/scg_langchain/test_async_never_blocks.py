@@ -58,7 +58,7 @@ def slow(monkeypatch):
 async def test_an_agent_waits_beside_the_loop(memory, slow, owner, name):
     hold, run = slow
     memory.remember("The puppy is new", id="2")
-    agent = create_agent(ScriptedModel(), middleware=[SCGMemoryMiddleware(memory)])
+    agent = create_agent(ScriptedModel(), middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0)])
     hold(owner, name)
     result = await run(agent.ainvoke({"messages": [("user", "Which puppy?")]}))
     assert len(result["messages"]) == 2

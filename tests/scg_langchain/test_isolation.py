@@ -49,7 +49,7 @@ async def test_hundreds_of_interleaved_store_calls_stay_in_their_namespace(memor
 
 
 async def test_hundreds_of_interleaved_tool_calls_stay_with_their_user(memory):
-    remember, recall, forget = create_memory_tools(memory, namespace=("users", "{user_id}"))
+    remember, recall, forget = create_memory_tools(memory, namespace=("users", "{user_id}"), score_threshold=0.0)
 
     async def use(number, user):
         await remember.ainvoke({"text": f"{user} has the {USERS[user]} number {number}"}, config_of(user))
@@ -65,7 +65,9 @@ async def test_hundreds_of_interleaved_tool_calls_stay_with_their_user(memory):
 async def test_one_agent_serves_interleaved_users(memory):
     model = ScriptedModel(script=[lambda messages: "Seen: " + " ".join(str(one.text) for one in messages[1:])])
     agent = create_agent(
-        model, middleware=[SCGMemoryMiddleware(memory, namespace=("users", "{user_id}"))], context_schema=Context
+        model,
+        middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0, namespace=("users", "{user_id}"))],
+        context_schema=Context,
     )
 
     async def use(number, user):
@@ -98,7 +100,7 @@ def test_deleting_one_users_memories_leaves_the_others(memory):
 
 
 def test_forgetting_reaches_no_other_user(memory):
-    remember, recall, forget = create_memory_tools(memory, namespace=("{user_id}",))
+    remember, recall, forget = create_memory_tools(memory, namespace=("{user_id}",), score_threshold=0.0)
     for user in USERS:
         remember.invoke({"text": "We share this sentence"}, config_of(user))  # the same text has the same id
     [entry] = memory.in_namespace(("anna",)).entries
@@ -110,7 +112,9 @@ def test_forgetting_reaches_no_other_user(memory):
 def test_every_session_reads_its_own_memory_and_not_the_first_ones(memory):
     model = ScriptedModel()
     agent = create_agent(
-        model, middleware=[SCGMemoryMiddleware(memory, namespace=("{user_id}",))], context_schema=Context
+        model,
+        middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0, namespace=("{user_id}",))],
+        context_schema=Context,
     )
     for user, thing in USERS.items():
         memory.in_namespace((user,)).remember(f"The {thing} is mine")
@@ -121,7 +125,7 @@ def test_every_session_reads_its_own_memory_and_not_the_first_ones(memory):
 
 def test_many_namespaces_in_use_at_once_stay_correct(memory, monkeypatch):
     monkeypatch.setattr(namespaces, "_KEPT", 3)
-    [remember, recall, _] = create_memory_tools(memory, namespace=("{user_id}",))
+    [remember, recall, _] = create_memory_tools(memory, namespace=("{user_id}",), score_threshold=0.0)
     for round in range(2):
         for user in range(8):  # more than are kept open
             config = config_of(f"user {user}")

@@ -54,7 +54,9 @@ def ask(agent, text, **options):
 @pytest.mark.parametrize("asynchronous", [False, True])
 async def test_what_is_recalled_is_shown_last_and_enters_no_state(memory, asynchronous):
     model = ScriptedModel(script=["Rex!"])
-    agent = create_agent(model, system_prompt="Be kind.", middleware=[SCGMemoryMiddleware(memory, k=1)])
+    agent = create_agent(
+        model, system_prompt="Be kind.", middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0, k=1)]
+    )
     question = {"messages": [("user", "What is the puppy called?")]}
     result = await agent.ainvoke(question) if asynchronous else agent.invoke(question)
     [shown] = model.shown
@@ -76,7 +78,10 @@ def test_one_recall_a_turn_in_one_place_while_tools_are_called(memory, monkeypat
     )
     model = ScriptedModel(script=[calling("weather", town="Lyon"), calling("weather", town="Bonn"), "Wet.", "Yes."])
     agent = create_agent(
-        model, tools=[weather], middleware=[SCGMemoryMiddleware(memory, k=1)], checkpointer=InMemorySaver()
+        model,
+        tools=[weather],
+        middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0, k=1)],
+        checkpointer=InMemorySaver(),
     )
     thread = {"configurable": {"thread_id": "1"}}
     ask(agent, "Does the puppy get wet?", config=thread)
@@ -106,7 +111,7 @@ def test_a_turn_that_was_interrupted_goes_on_with_what_it_recalled(memory, monke
     agent = create_agent(
         model,
         tools=[weather],
-        middleware=[SCGMemoryMiddleware(memory, k=1)],
+        middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0, k=1)],
         checkpointer=InMemorySaver(),
         interrupt_before=["tools"],
     )
@@ -122,13 +127,15 @@ def test_a_turn_that_was_interrupted_goes_on_with_what_it_recalled(memory, monke
 
 def test_neither_tool_calls_nor_their_results_are_remembered(memory):
     model = ScriptedModel(script=[calling("weather", town="Lyon"), "Wet."])
-    agent = create_agent(model, tools=[weather], middleware=[SCGMemoryMiddleware(memory)])
+    agent = create_agent(model, tools=[weather], middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0)])
     ask(agent, "And today?")
     assert said_in(memory)[2:] == [("Human", "And today?"), ("AI", "Wet.")]
 
 
 def test_a_conversation_that_is_sent_again_and_again_is_stored_once(memory):
-    agent = create_agent(ScriptedModel(script=["Nice.", "Good."]), middleware=[SCGMemoryMiddleware(memory)])
+    agent = create_agent(
+        ScriptedModel(script=["Nice.", "Good."]), middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0)]
+    )
     first = ask(agent, "I bought a kite")
     agent.invoke({"messages": [*texts_with_roles(first["messages"]), ("user", "It is red")]})
     assert [text for _, text in said_in(memory)[2:]] == ["I bought a kite", "Nice.", "It is red", "Good."]
@@ -141,7 +148,9 @@ def texts_with_roles(messages):
 
 def test_nothing_happens_when_the_user_has_said_nothing_new(memory):
     model = ScriptedModel()
-    agent = create_agent(model, middleware=[SCGMemoryMiddleware(memory)], checkpointer=InMemorySaver())
+    agent = create_agent(
+        model, middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0)], checkpointer=InMemorySaver()
+    )
     thread = {"configurable": {"thread_id": "1"}}
     ask(agent, "A puppy!", config=thread)
     before = memory.entries
@@ -152,7 +161,9 @@ def test_nothing_happens_when_the_user_has_said_nothing_new(memory):
 
 def test_what_the_model_sees_anyway_is_not_recalled(memory):
     model = ScriptedModel()
-    agent = create_agent(model, middleware=[SCGMemoryMiddleware(memory, k=9)], checkpointer=InMemorySaver())
+    agent = create_agent(
+        model, middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0, k=9)], checkpointer=InMemorySaver()
+    )
     thread = {"configurable": {"thread_id": "1"}}
     ask(agent, "My puppy ate the kite", config=thread)
     ask(agent, "Which puppy ate the kite?", config=thread)
@@ -166,7 +177,9 @@ def test_what_the_model_sees_anyway_is_not_recalled(memory):
 
 def test_messages_that_are_numbered_anew_in_every_thread_stay_apart(memory):
     model = ScriptedModel(script=["A fine kite.", "A fine boat."])
-    agent = create_agent(model, middleware=[SCGMemoryMiddleware(memory)], checkpointer=InMemorySaver())
+    agent = create_agent(
+        model, middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0)], checkpointer=InMemorySaver()
+    )
     for thread, text in (("1", "I bought a kite"), ("2", "I sold a boat")):
         agent.invoke({"messages": [HumanMessage(text, id="1")]}, config={"configurable": {"thread_id": thread}})
     assert [entry.text for entry in memory.entries][2:] == [
@@ -183,7 +196,9 @@ def test_a_message_that_was_never_answered_belongs_to_the_next_turn(memory):
         raise TimeoutError
 
     model = ScriptedModel(script=[fail, "Rex."])
-    agent = create_agent(model, middleware=[SCGMemoryMiddleware(memory)], checkpointer=InMemorySaver())
+    agent = create_agent(
+        model, middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0)], checkpointer=InMemorySaver()
+    )
     thread = {"configurable": {"thread_id": "1"}}
     with pytest.raises(TimeoutError):
         ask(agent, "I have a question about the puppy", config=thread)
@@ -198,7 +213,7 @@ def test_a_message_that_was_never_answered_belongs_to_the_next_turn(memory):
 
 def test_texts_in_parts_with_odd_characters_and_without_text(memory):
     model = ScriptedModel(script=["One.", "Two."])
-    agent = create_agent(model, middleware=[SCGMemoryMiddleware(memory)])
+    agent = create_agent(model, middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0)])
     image = {"type": "image", "url": "https://example.org/x.png"}
     agent.invoke({"messages": [HumanMessage([image])]})
     agent.invoke({"messages": [HumanMessage([{"type": "text", "text": "a\x00puppy\ud800"}, image], name="Kofi")]})
@@ -210,7 +225,9 @@ def test_texts_in_parts_with_odd_characters_and_without_text(memory):
 def test_a_summary_by_another_middleware_is_nothing_the_user_said(memory):
     model = ScriptedModel(script=["One.", "Two.", "Three."])
     summary = SummarizationMiddleware(ScriptedModel(script=["SUMMARY"]), trigger=("messages", 4), keep=("messages", 1))
-    agent = create_agent(model, middleware=[summary, SCGMemoryMiddleware(memory)], checkpointer=InMemorySaver())
+    agent = create_agent(
+        model, middleware=[summary, SCGMemoryMiddleware(memory, score_threshold=0.0)], checkpointer=InMemorySaver()
+    )
     thread = {"configurable": {"thread_id": "1"}}
     for text in ("First puppy", "Second puppy", "Third puppy"):
         ask(agent, text, config=thread)
@@ -226,7 +243,9 @@ def test_a_summary_by_another_middleware_is_nothing_the_user_said(memory):
 def test_the_namespace_comes_from_the_runtime_context(memory):
     model = ScriptedModel()
     agent = create_agent(
-        model, middleware=[SCGMemoryMiddleware(memory, namespace=("users", "{user_id}"))], context_schema=Context
+        model,
+        middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0, namespace=("users", "{user_id}"))],
+        context_schema=Context,
     )
     ask(agent, "My boat is blue", context=Context("anna"))
     ask(agent, "Is my boat blue?", context=Context("ben"))
@@ -243,7 +262,7 @@ async def test_with_tools_the_model_remembers_and_recalls_itself(memory, asynchr
     model = ScriptedModel(script=[calling("remember", text="The boat is blue"), calling("recall", query="boat"), "Ok."])
     agent = create_agent(
         model,
-        middleware=[SCGMemoryMiddleware(memory, namespace=("users", "{user_id}"), mode="tools")],
+        middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0, namespace=("users", "{user_id}"), mode="tools")],
         context_schema=Context,
     )
     question = {"messages": [("user", "Remember my puppy boat")]}
@@ -271,7 +290,7 @@ def test_an_agent_remembers_over_conversations_with_the_embedded_model(open_memo
     chat = ScriptedModel(script=["How lovely!", "All right.", lambda messages: str(messages[-1].text)])
     agent = create_agent(
         chat,
-        middleware=[SCGMemoryMiddleware(open_memory(model=model), namespace=("{user_id}",), k=1)],
+        middleware=[SCGMemoryMiddleware(open_memory(model=model), namespace=("{user_id}",), k=1, score_threshold=0.0)],
         context_schema=Context,
     )
     ask(agent, PUPPY, context=Context("anna"))

@@ -29,10 +29,10 @@ def test_an_empty_memory_shows_nothing(memory):
     assert shown_for(memory, "Which puppy?", namespace=("someone", "else")) == ["Be kind.", "Which puppy?"]
 
 
-def test_a_low_score_shows_nothing(memory):
-    score = memory.recall("Which puppy?").entries[0].score
-    assert shown_for(memory, "Which puppy?", score_threshold=score * 1.01) == ["Be kind.", "Which puppy?"]
-    assert "Rex" in shown_for(memory, "Which puppy?", score_threshold=score * 0.5)[-1]
+def test_a_low_relevance_shows_nothing(memory):
+    relevance = memory.recall("Which puppy?").entries[0].relevance
+    assert shown_for(memory, "Which puppy?", score_threshold=relevance * 1.01) == ["Be kind.", "Which puppy?"]
+    assert "Rex" in shown_for(memory, "Which puppy?", score_threshold=relevance * 0.5)[-1]
 
 
 def test_tools_and_store_return_nothing(memory):

@@ -22,7 +22,9 @@ def test_a_model_that_repeats_its_memory_does_not_fill_it(open_memory):
     for fact in FACTS:
         memory.remember(fact, speaker="Anna")
     agent = create_agent(
-        ScriptedModel(script=[parrot]), middleware=[SCGMemoryMiddleware(memory)], checkpointer=InMemorySaver()
+        ScriptedModel(script=[parrot]),
+        middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0)],
+        checkpointer=InMemorySaver(),
     )
     for turn in range(12):
         agent.invoke({"messages": [("user", "What about Rex?")]}, config={"configurable": {"thread_id": str(turn)}})
@@ -35,6 +37,6 @@ def test_what_the_answer_adds_to_its_memory_is_stored(open_memory):
     memory = open_memory("memory.db", config=SCGConfig(assimilate=0))
     memory.remember(FACTS[0], id="1", speaker="Anna")
     model = ScriptedModel(script=[f"* {FACTS[0].upper()}\nHe must be two by now.\n- [1] Anna: {FACTS[0]}"])
-    agent = create_agent(model, middleware=[SCGMemoryMiddleware(memory)])
+    agent = create_agent(model, middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0)])
     agent.invoke({"messages": [("user", "What about the puppy?")]})
     assert memory.entries[-1].text == "He must be two by now."

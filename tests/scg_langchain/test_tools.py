@@ -189,11 +189,11 @@ def test_a_number_names_a_user_and_braces_in_a_value_are_text(memory):
     assert len(memory.in_namespace(("7",)).entries) == len(memory.in_namespace(("{user_id}",)).entries) == 1
 
 
-def test_entries_below_the_score_are_not_told(open_memory):
+def test_entries_of_less_relevance_are_not_told(open_memory):
     memory = open_memory()
     memory.remember(SAID, id="rex")
-    score = memory.recall("puppy").entries[0].score
-    _, recall, _ = create_memory_tools(memory, score_threshold=score * 1.01)
+    relevance = memory.recall("puppy").entries[0].relevance
+    _, recall, _ = create_memory_tools(memory, score_threshold=relevance * 1.01)
     assert call(recall, query="puppy").content == "Nothing relevant is remembered."
-    _, recall, _ = create_memory_tools(memory, score_threshold=score * 0.99)
+    _, recall, _ = create_memory_tools(memory, score_threshold=relevance * 0.99)
     assert SAID in call(recall, query="puppy").content
