@@ -9,14 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 from shared_core import MemoryEntry, SchemaMemory
 from shared_core.models import TransformersModel
-
-# No deadline: how long an example takes says nothing on a machine that does other work as well.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 _SAID = {
     ("allotment", 3): [
