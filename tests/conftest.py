@@ -19,7 +19,7 @@ from shared_core.models import TransformersModel, load_model
 torch.set_num_threads(1)
 # No deadline: how long an example takes says nothing on a machine that does other work as well.
 # More examples: HYPOTHESIS_EXAMPLES=1000 make test
-settings.register_profile("untimed", deadline=None, max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "40")))
+settings.register_profile("untimed", deadline=None, max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "25")))
 settings.load_profile("untimed")
 
 _VOCABULARY = 49152
