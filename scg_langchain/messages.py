@@ -45,7 +45,7 @@ def message_entry(message: BaseMessage, session: str) -> MemoryEntry:
         fields.pop("content")  # it is the entry's text
     return MemoryEntry(
         text if text.strip() else _wordless(message),
-        speaker=message.name or _role(message),
+        speaker=speaker_of(message),
         session=session,
         occurred_at=datetime.now().astimezone(),
         metadata={_MESSAGE: {"type": message.type, "data": fields}},
@@ -74,8 +74,9 @@ def _plain_message(entry: MemoryEntry) -> BaseMessage:
     return HumanMessage(f"{entry.speaker}: {entry.content}" if named else entry.content)
 
 
-def _role(message: BaseMessage) -> str:
-    return next((name for kind, name in _SPEAKERS if isinstance(message, kind)), message.type)
+def speaker_of(message: BaseMessage) -> str:
+    """Who said a message: the name that it bears, or else its role."""
+    return message.name or next((name for kind, name in _SPEAKERS if isinstance(message, kind)), message.type)
 
 
 def _wordless(message: BaseMessage) -> str:

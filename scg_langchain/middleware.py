@@ -21,7 +21,7 @@ from scg_langchain.tools import create_memory_tools
 from scg_langchain.turn import Turn, answer_entries
 from shared_core import MemoryEntry, SchemaMemory
 from shared_core.errors import InvalidInputError
-from shared_core.recall import RELEVANT, Recall, describe
+from shared_core.recall import RELEVANT, Recall, check_count, describe
 
 _HEADER = (
     "Recalled from the memory of earlier conversations, as background to the message above. The user did not write "
@@ -88,7 +88,7 @@ class SCGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         super().__init__()
         if mode not in ("inject", "tools"):
             raise InvalidInputError(f"mode must be 'inject' or 'tools', not {mode!r}")
-        _check_count(k)
+        check_count(k)
         if k is not None and mode == "tools":
             raise InvalidInputError("with mode='tools' the model says how many entries it wants: leave k out")
         self._scope = Scope(memory, namespace)
@@ -156,11 +156,6 @@ class SCGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             "block": "\n".join([_HEADER, *(f"- {line}" for line in lines)]) if lines else "",
         }
         return {"scg_turn": note}
-
-
-def _check_count(k: object) -> None:
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
-        raise InvalidInputError(f"k must be a whole number of at least 1, not {k!r}")
 
 
 def _thread() -> str | None:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from scg_langchain.messages import RECALLED
+from scg_langchain.messages import RECALLED, speaker_of
 from scg_langchain.spelling import cleaned
 from shared_core import MemoryEntry
 
@@ -88,8 +88,7 @@ def _entry_of(message: AnyMessage, thread: str | None, now: datetime, recalled: 
     text = "\n".join(line for line in lines if _plain(line) not in known).strip()
     if not text:
         return []
-    speaker = message.name or ("Human" if isinstance(message, HumanMessage) else "AI")
-    return [MemoryEntry(text, _entry_id(message, thread), cleaned(speaker), thread, now)]
+    return [MemoryEntry(text, _entry_id(message, thread), cleaned(speaker_of(message)), thread, now)]
 
 
 def _entry_id(message: AnyMessage, thread: str | None) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -34,6 +34,7 @@ from shared_core.recall import (
     SchemaView,
     Snapshot,
     Stats,
+    check_count,
     compose_answer,
     generated_evidence,
     generated_seeds,
@@ -281,8 +282,11 @@ class SchemaMemory:
 
     def _decode(self, query: str, schema: SpokenSchema) -> list[DecodedKey]:
         """What the model says of the schema (Eq. 11): the costly part of a recall, and one that can be replayed."""
-        (decoded,) = self._engine.queue().submit(query, [seed_constraint(schema, self._config)]).result()
+        (decoded,) = self._ask(query, schema).result()
         return decoded
+
+    def _ask(self, query: str, schema: SpokenSchema) -> Future[list[list[DecodedKey]]]:
+        return self._engine.queue().submit(query, [seed_constraint(schema, self._config)])
 
     def _known(self) -> tuple[Snapshot, SpokenSchema | None]:
         """What a recall runs on; an empty memory needs no model and has no schema."""
@@ -295,7 +299,7 @@ class SchemaMemory:
             raise InvalidInputError("the query is empty: ask something")
         if unit not in ("entries", "concepts"):
             raise InvalidInputError(f"unit must be 'entries' or 'concepts', not {unit!r}")
-        _check_count(k)
+        check_count(k)
         _check_filter(where)
         if unit == "concepts":
             return Question(query, None, k or self._config.concept_budget or self._config.k, where)
@@ -493,8 +497,7 @@ class SchemaMemory:
             return Recall(query)
         decoded: list[DecodedKey] = []
         if schema.trie.key_count:
-            future = self._engine.queue().submit(query, [seed_constraint(schema, self._config)])
-            (decoded,) = await asyncio.wrap_future(future)
+            (decoded,) = await asyncio.wrap_future(self._ask(query, schema))
         return await self._run(self._threads.reader, partial(self._reconstruct, question, snapshot, schema, decoded))
 
     async def aanswer(self, query: str, *, k: int | None = None, where: Filter | None = None) -> Answer:
@@ -559,11 +562,6 @@ def _entries(what: object) -> list[MemoryEntry]:
         if not isinstance(entry, MemoryEntry):
             raise InvalidInputError(f"expected MemoryEntry objects, not {type(entry).__name__}")
     return entries
-
-
-def _check_count(k: object) -> None:
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
-        raise InvalidInputError(f"k must be a whole number of at least 1, not {k!r}")
 
 
 def _check_filter(where: object) -> None:

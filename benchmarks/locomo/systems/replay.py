@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-from benchmarks.locomo.lines import append_line, read_lines
+from benchmarks.lines import append_line, read_lines
 from benchmarks.locomo.systems.system import Cost
 from shared_core.decoding import DecodedKey
 

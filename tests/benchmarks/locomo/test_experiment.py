@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from rich.progress import Progress
 
+from benchmarks.lines import read_lines
 from benchmarks.locomo.__main__ import main, spread
 from benchmarks.locomo.dataset import Conversation, load
 from benchmarks.locomo.experiment import Finished, Plan, run
-from benchmarks.locomo.lines import read_lines
 from benchmarks.locomo.systems import Cost, Entrant, Ranked, Report, Workplace
 from shared_core import MemoryEntry
 from tests.benchmarks.locomo.conftest import SAMPLES

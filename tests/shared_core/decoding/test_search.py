@@ -154,7 +154,7 @@ def test_sampling_without_replacement_follows_the_model(tiny):
     trie = build_trie(keys)
     model = tiny("llama")
     probability = np.exp(brute_force(model, keys, "schema"))
-    draws, pairs = 1500, np.zeros((5, 5))
+    draws, pairs = 3000, np.zeros((5, 5))
     for first in range(0, draws, 100):
         tree, node = start(model)
         requests = [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.locomo.lines import append_line, read_lines, replace_lines
+from benchmarks.lines import append_line, read_lines, replace_lines
 
 ROWS = [{"at": place, "name": "é" * place} for place in range(3)]
 
