@@ -23,6 +23,8 @@ settings.register_profile("untimed", deadline=None, max_examples=int(os.environ.
 settings.load_profile("untimed")
 
 _VOCABULARY = 49152
+NARROW = 1024
+"""Token ids of the narrow models."""
 _COMMON = {"vocab_size": _VOCABULARY, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
 _DECODER = {**_COMMON, "intermediate_size": 48, "num_key_value_heads": 2, "max_position_embeddings": 256}
 # Sliding windows are shorter than the prompts of the tests, so that they matter.
@@ -99,6 +101,14 @@ def embedded() -> TransformersModel:
 
 
 @pytest.fixture(scope="session")
+def plain_embedded() -> TransformersModel:
+    """The embedded model as Transformers loads it."""
+    model = load_model(threads=1, optimize=False)
+    assert isinstance(model, TransformersModel)
+    return model
+
+
+@pytest.fixture(scope="session")
 def decoder(embedded: TransformersModel) -> ConceptDecoder:
     return ConceptDecoder(embedded)
 
@@ -106,16 +116,13 @@ def decoder(embedded: TransformersModel) -> ConceptDecoder:
 @pytest.fixture(scope="session")
 def tiny(embedded: TransformersModel) -> Callable[[str], TransformersModel]:
     """Tiny random models by architecture, each made once, with the embedded model's tokenizer."""
+    return cache(lambda name: TransformersModel(make(name), embedded._tokenizer, threads=1))
 
-    @cache
-    def make(name: str) -> TransformersModel:
-        kind, options, _ = ARCHITECTURES[name]
-        torch.manual_seed(0)
-        # Larger weights than usual make the log-probabilities of tokens differ by whole numbers.
-        config = CONFIG_MAPPING[kind](**options, initializer_range=0.2)
-        return TransformersModel(AutoModelForCausalLM.from_config(config), embedded._tokenizer, threads=1)
 
-    return make
+@pytest.fixture(scope="session")
+def narrow(embedded: TransformersModel) -> Callable[[str], TransformersModel]:
+    """The same for tests that speak in token ids: with few of them, since most of a tiny model's time is its logits."""
+    return cache(lambda name: TransformersModel(make(name, vocab_size=NARROW), embedded._tokenizer, threads=1))
 
 
 def plain(model: TransformersModel, path: list[int], tokens: list[int]) -> np.ndarray:
@@ -126,7 +133,8 @@ def plain(model: TransformersModel, path: list[int], tokens: list[int]) -> np.nd
 
 
 def make(kind: str, **changes) -> torch.nn.Module:
-    """A tiny random model that belongs to one test alone."""
+    """A tiny random model; the caller's own, to do with as it likes."""
     name, options, _ = ARCHITECTURES[kind]
     torch.manual_seed(0)
+    # Larger weights than usual make the log-probabilities of tokens differ by whole numbers.
     return AutoModelForCausalLM.from_config(CONFIG_MAPPING[name](**{**options, "initializer_range": 0.2, **changes}))

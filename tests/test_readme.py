@@ -1,11 +1,13 @@
 """What the README shows is run, and the commands it names exist."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from shared_core.models import ModelSource, TransformersModel
 
 ROOT = Path(__file__).parents[1]
 PAGES = ["README.md"]
@@ -31,10 +33,25 @@ def _makefile_targets() -> set[str]:
     return set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
+def _only(embedded: TransformersModel) -> Callable[[ModelSource], TransformersModel]:
+    """Gives the embedded model where no other is named."""
+
+    def load(source: ModelSource) -> TransformersModel:
+        assert source is None
+        return embedded
+
+    return load
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_python_blocks_run_and_print_what_is_shown(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str,
+    tmp_path: Path,
+    embedded: TransformersModel,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setattr("shared_core.models.load_model", _only(embedded), raising=False)  # loaded already
     page = (ROOT / name).read_text(encoding="utf-8")
     fences = list(_fences(page))
     assert any(language == "python" for language, _, _ in fences), f"{name} shows no Python"

@@ -9,8 +9,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from shared_core.decoding import ConceptDecoder
-from shared_core.errors import ModelError
-from shared_core.models import LanguageModel, TransformersModel, cache_folder, load_model
+from shared_core.models import LanguageModel, TransformersModel, load_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,24 +51,15 @@ class Subject:
 
 
 def load_subject(threads: int) -> Subject:
-    """Load the embedded model.
-
-    Its converted copy is told from those of other models by the fingerprint of the weights.
-
-    Raises:
-        ModelError: if the copy cannot be found.
-    """
+    """Load the embedded model, and the same converted copy of it once more as Transformers does."""
     torch.set_num_threads(threads)
-    fingerprint = load_model(device="cpu", threads=threads).fingerprint  # converts it on first use
-    for config in sorted(cache_folder().glob("*/config.json")):
-        folder = config.parent
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-        optimized = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-        engine = TransformersModel(optimized, tokenizer, threads=threads, optimize=True)
-        if engine.fingerprint == fingerprint:
-            model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-            for one in (model, optimized):
-                # Nothing but what a system asks for: its own settings could sample, penalise or cool.
-                one.generation_config = GenerationConfig()  # type: ignore[no-untyped-call]
-            return Subject(folder, model, optimized, tokenizer, engine, ConceptDecoder(engine), threads)
-    raise ModelError(f"the embedded model's copy is not in {cache_folder()}")
+    engine = load_model(device="cpu", threads=threads)  # converts it on first use
+    assert isinstance(engine, TransformersModel)
+    optimized = engine.network
+    folder = Path(optimized.name_or_path)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    for one in (model, optimized):
+        # Nothing but what a system asks for: its own settings could sample, penalise or cool.
+        one.generation_config = GenerationConfig()  # type: ignore[no-untyped-call]
+    return Subject(folder, model, optimized, tokenizer, engine, ConceptDecoder(engine), threads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from benchmarks.decoding import __main__ as program
 from benchmarks.decoding import experiment
+from benchmarks.decoding import subject as subjects
 from benchmarks.decoding.cells import Cell, CellFile, Row
 from benchmarks.decoding.corpus import read_corpus
 from benchmarks.decoding.floor import Floor, unavoidable_rounds
@@ -22,21 +24,25 @@ from benchmarks.decoding.meter import counted, peak_memory
 from benchmarks.decoding.prompts import build_prompts
 from benchmarks.decoding.report import figures
 from benchmarks.decoding.spoken import NeutralScores, Schema, speak
-from benchmarks.decoding.subject import Subject, load_subject
+from benchmarks.decoding.subject import Subject
 from benchmarks.decoding.systems import EXACT_KEYS, Unavailable, build_system
 from benchmarks.decoding.systems.grammar import Grammar
 from benchmarks.decoding.systems.processor import Processor, prefill
 from benchmarks.decoding.truth import Floats, recall, score_gap, true_scores
 from shared_core.decoding import DEFAULT_PROMPT
 from shared_core.errors import InvalidInputError
+from shared_core.models import TransformersModel
 from shared_core.schema import build_trie
 
 FEW = 9
 
 
 @pytest.fixture(scope="module")
-def subject() -> Subject:
-    return load_subject(threads=1)
+def subject(embedded: TransformersModel) -> Iterator[Subject]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subjects, "load_model", lambda **_: embedded)  # loaded already
+        patch.setattr(embedded.network, "generation_config", None)  # replaced by the subject, and put back behind it
+        yield subjects.load_subject(threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +68,13 @@ def test_the_program_runs_and_goes_on_where_it_was(
     subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(program, "load_subject", lambda threads: subject)
-    options = ["--keys", "60", "--prompt-tokens", "50", "--widths", "5", "--queries", "1", "--runs", "1"]
+    options = ["--keys", "20", "--prompt-tokens", "50", "--widths", "5", "--queries", "1", "--runs", "1"]
     options += ["--systems", "ours-beam", "hf-naive", "hf-cached", "--threads", "1"]
     options += ["--cache", str(tmp_path / "cache"), "--out", str(tmp_path / "out")]
     program.main(options)
 
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-    place = "60_keys_width_5_prompt_50"
+    place = "20_keys_width_5_prompt_50"
     for name in ("floor_seconds", "floor_multiple", "floor_rounds"):
         assert summary[f"{name}_{place}"] > 0
     for system in ("ours_beam", "hf_naive", "hf_cached"):
@@ -79,20 +85,21 @@ def test_the_program_runs_and_goes_on_where_it_was(
     assert summary[f"recall_at_5_ours_beam_{place}"] <= 1
     assert {f"speedup_over_hf_naive_{place}", f"speedup_warm_over_hf_cached_{place}"} <= summary.keys()
     assert f"seconds_warm_hf_naive_{place}" not in summary  # it cannot tell reading from decoding
-    assert summary["prior_known_share_60_keys"] == 1
+    assert summary["prior_known_share_20_keys"] == 1
     # The prompt goes through the model once for each beam, or once.
     assert summary[f"tokens_hf_naive_{place}"] > 5 * 50
     assert summary[f"tokens_hf_cached_{place}"] < 2 * 50
-    assert "60 keys" in (tmp_path / "out" / "table.md").read_text()
+    assert "20 keys" in (tmp_path / "out" / "table.md").read_text()
 
     def refuse(*_: object, **__: object) -> Cell:
         raise AssertionError("a finished cell was measured again")
 
+    monkeypatch.setattr("benchmarks.decoding.plots.draw", lambda *_: None)  # drawn once already
     options[options.index("--widths") + 1] = "3"
     program.main(options)
     wider = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary.items() <= wider.items()  # what was measured before is still told
-    assert "seconds_ours_beam_60_keys_width_3_prompt_50" in wider
+    assert "seconds_ours_beam_20_keys_width_3_prompt_50" in wider
 
     monkeypatch.setattr(experiment, "measure", refuse)
     program.main(options)

@@ -3,9 +3,17 @@
 import json
 
 import numpy as np
+import pytest
 
+from benchmarks import synthetic
 from benchmarks.million_keys import main
 from benchmarks.synthetic import Size, make_writes
+
+
+@pytest.fixture(autouse=True)
+def few_words(monkeypatch):
+    """As many words as a small memory needs."""
+    monkeypatch.setattr(synthetic, "VOCABULARY", 2_000)
 
 
 def test_it_reports_every_part(tmp_path):

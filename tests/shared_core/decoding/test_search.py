@@ -64,8 +64,8 @@ def neutral(model: TransformersModel, trie, score: str) -> Prior:
     calibration=st.sampled_from([0.0, 0.6, 1.0]),
     lookahead=st.booleans(),
 )
-def test_whole_ranking_equals_brute_force(tiny, name, method, keys, score, calibration, lookahead):
-    model = tiny(name)
+def test_whole_ranking_equals_brute_force(narrow, name, method, keys, score, calibration, lookahead):
+    model = narrow(name)
     trie = build_trie(keys)
     prior = neutral(model, trie, score)
     expected = brute_force(model, keys, score) - calibration * prior.total
@@ -81,8 +81,8 @@ def test_whole_ranking_equals_brute_force(tiny, name, method, keys, score, calib
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(keys=KEYS, width=st.integers(1, 6), score=st.sampled_from(SCORES), calibration=st.sampled_from([0.0, 0.6]))
-def test_exact_top_equals_brute_force(tiny, keys, width, score, calibration):
-    model = tiny("llama")
+def test_exact_top_equals_brute_force(narrow, keys, width, score, calibration):
+    model = narrow("llama")
     trie = build_trie(keys)
     prior = neutral(model, trie, score)
     expected = np.sort(brute_force(model, keys, score) - calibration * prior.total)[::-1][:width]
@@ -95,8 +95,8 @@ def test_exact_top_equals_brute_force(tiny, keys, width, score, calibration):
 @pytest.mark.parametrize("method", ["beam", "exact", "sample"])
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(keys=KEYS, width=st.integers(1, 20), score=st.sampled_from(SCORES), lookahead=st.booleans())
-def test_no_key_outside_the_schema_and_none_twice(tiny, method, keys, width, score, lookahead):
-    model = tiny("qwen3")
+def test_no_key_outside_the_schema_and_none_twice(narrow, method, keys, width, score, lookahead):
+    model = narrow("qwen3")
     trie = build_trie(keys)
     prior = neutral(model, trie, score)
     tree, node = start(model)
@@ -109,8 +109,8 @@ def test_no_key_outside_the_schema_and_none_twice(tiny, method, keys, width, sco
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(keys=KEYS)
-def test_schema_probabilities_sum_to_one(tiny, keys):
-    tree, node = start(tiny("gemma3"))
+def test_schema_probabilities_sum_to_one(narrow, keys):
+    tree, node = start(narrow("gemma3"))
     options = SearchOptions(len(keys), "beam", "schema")
     (found,) = search(tree, [SearchRequest(node, build_trie(keys), TERMINATOR, None, options)])
     assert np.exp([one.logprob for one in found]).sum() == pytest.approx(1.0, abs=1e-4)
@@ -118,8 +118,8 @@ def test_schema_probabilities_sum_to_one(tiny, keys):
 
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(several=st.lists(KEYS, min_size=2, max_size=4), data=st.data())
-def test_searches_together_equal_searches_alone(tiny, several, data):
-    model = tiny("mistral")
+def test_searches_together_equal_searches_alone(narrow, several, data):
+    model = narrow("mistral")
     tries = [build_trie(keys) for keys in several]
     options = SearchOptions(3, "beam", data.draw(st.sampled_from(SCORES)))
     tree = model.tree(PROMPT)
@@ -138,10 +138,10 @@ def test_searches_together_equal_searches_alone(tiny, several, data):
 
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(keys=KEYS, data=st.data())
-def test_excluded_keys_make_room_for_others(tiny, keys, data):
+def test_excluded_keys_make_room_for_others(narrow, keys, data):
     excluded = data.draw(st.sets(st.sampled_from(range(len(keys)))))
     trie = build_trie(keys)
-    tree, node = start(tiny("llama"))
+    tree, node = start(narrow("llama"))
     request = SearchRequest(
         node, trie, TERMINATOR, None, SearchOptions(len(keys), "exact"), np.array(sorted(excluded), dtype=int)
     )
@@ -149,10 +149,10 @@ def test_excluded_keys_make_room_for_others(tiny, keys, data):
     assert {one.key for one in found} == set(range(len(keys))) - excluded
 
 
-def test_sampling_without_replacement_follows_the_model(tiny):
+def test_sampling_without_replacement_follows_the_model(narrow):
     keys = [(100,), (100, 101), (102, 103), (104,), (104, 100, 101)]
     trie = build_trie(keys)
-    model = tiny("llama")
+    model = narrow("llama")
     probability = np.exp(brute_force(model, keys, "schema"))
     draws, pairs = 3000, np.zeros((5, 5))
     for first in range(0, draws, 100):
@@ -170,10 +170,10 @@ def test_sampling_without_replacement_follows_the_model(tiny):
     assert (np.abs(pairs / draws - expected) < deviation).all()
 
 
-def test_a_short_key_keeps_its_place_beside_longer_ones(tiny):
+def test_a_short_key_keeps_its_place_beside_longer_ones(narrow):
     """The end of a key does not compete with open prefixes: width 1 finds a key that only its end makes likely."""
     keys = [(100,), *((100, other) for other in range(101, 141))]
-    model = tiny("llama")
+    model = narrow("llama")
     expected = brute_force(model, keys, "base")
     tree, node = start(model)
     options = SearchOptions(1, "exact", "base")
@@ -181,26 +181,26 @@ def test_a_short_key_keeps_its_place_beside_longer_ones(tiny):
     assert found[0].key == int(expected.argmax())
 
 
-def test_no_key_gives_nothing(tiny):
-    tree, node = start(tiny("llama"))
+def test_no_key_gives_nothing(narrow):
+    tree, node = start(narrow("llama"))
     assert search(tree, [SearchRequest(node, build_trie([]), TERMINATOR)]) == [[]]
 
 
-def test_same_seed_same_sample(tiny):
+def test_same_seed_same_sample(narrow):
     keys = [(100 + first, 100 + second) for first in range(6) for second in range(6)]
     results = []
     for _ in range(2):
-        tree, node = start(tiny("llama"))
+        tree, node = start(narrow("llama"))
         options = SearchOptions(5, "sample", "schema", seed=7)
         results.append(search(tree, [SearchRequest(node, build_trie(keys), TERMINATOR, None, options)]))
     assert results[0] == results[1]
 
 
-def test_wrong_options_are_refused(tiny):
+def test_wrong_options_are_refused(narrow):
     with pytest.raises(InvalidInputError, match="width"):
         SearchOptions(0)
     with pytest.raises(InvalidInputError, match="calibration"):
         SearchOptions(calibration=-1)
-    tree, node = start(tiny("llama"))
+    tree, node = start(narrow("llama"))
     with pytest.raises(InvalidInputError, match="neutral"):
         search(tree, [SearchRequest(node, build_trie([(1,)]), TERMINATOR, None, SearchOptions(calibration=0.5))])

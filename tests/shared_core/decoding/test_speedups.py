@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared_core.decoding import ConceptDecoder, Constraint, SearchOptions, build_prior, gather_scores
-from shared_core.models import TransformersModel, load_model
+from shared_core.models import TransformersModel
 from shared_core.schema import build_trie
 
 TEXTS = [
@@ -65,8 +65,8 @@ def test_all_speedups_change_nothing(pair, name, chosen, texts, score, calibrati
         np.testing.assert_allclose([one.score for one in got], [scores[one.key] for one in got], atol=3e-3)
 
 
-def test_the_embedded_model_finds_the_same_keys_without_its_speedups(decoder):
-    plain = ConceptDecoder(load_model(threads=1, optimize=False))
+def test_the_embedded_model_finds_the_same_keys_without_its_speedups(decoder, plain_embedded):
+    plain = ConceptDecoder(plain_embedded)
     keys = [tokens for tokens in decoder.encode_keys(WORDS) if tokens is not None]
     trie = build_trie(keys)
     constraint = Constraint(trie, SearchOptions(5, "exact"))

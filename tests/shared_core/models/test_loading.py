@@ -76,11 +76,11 @@ def test_the_embedded_model_is_a_gguf_file(embedded, monkeypatch):
 
     def noted(where, device, dtype):
         loaded.append(where)
-        return load_folder(where, device, dtype)
+        return load_folder(where, device, dtype) if len(loaded) == 1 else (embedded._model, embedded._tokenizer)
 
     monkeypatch.setattr(loading, "_load_folder", noted)
-    file = loading._embedded_file()
-    assert load_model(file).fingerprint == load_model().fingerprint == embedded.fingerprint
+    assert load_model(loading._embedded_file()).fingerprint == embedded.fingerprint
+    load_model(optimize=False)
     assert loaded[0] == loaded[1]
     assert Path(loaded[0]).parent == cache_folder()
     assert (Path(loaded[0]) / "model.safetensors").is_file()

@@ -43,11 +43,10 @@ def test_a_packed_model_scores_like_the_plain_one(tiny, name):
     np.testing.assert_allclose(scores(packed), scores(plain), atol=1e-4)
 
 
-def test_the_embedded_model_is_packed_and_scores_like_a_plain_one(embedded):
-    plain = load_model(threads=1, optimize=False)
+def test_the_embedded_model_is_packed_and_scores_like_a_plain_one(embedded, plain_embedded):
     assert any(isinstance(layer, PackedLinear) for layer in embedded._model.modules())
-    assert not any(isinstance(layer, PackedLinear) for layer in plain._model.modules())
-    np.testing.assert_allclose(scores(embedded), scores(plain), atol=1e-3)
+    assert not any(isinstance(layer, PackedLinear) for layer in plain_embedded._model.modules())
+    np.testing.assert_allclose(scores(embedded), scores(plain_embedded), atol=1e-3)
 
 
 def test_a_model_that_is_passed_in_stays_as_it_is(tiny):
