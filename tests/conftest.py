@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 from shared_core.decoding import ConceptDecoder
@@ -19,8 +19,16 @@ from shared_core.models import TransformersModel, load_model
 torch.set_num_threads(1)
 # No deadline: how long an example takes says nothing on a machine that does other work as well.
 # More examples: HYPOTHESIS_EXAMPLES=1000 make test
-settings.register_profile("untimed", deadline=None, max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "25")))
+_EXAMPLES = int(os.environ.get("HYPOTHESIS_EXAMPLES", "50"))
+settings.register_profile("untimed", deadline=None, max_examples=_EXAMPLES)
 settings.load_profile("untimed")
+HEAVY = settings(
+    max_examples=max(1, _EXAMPLES // 2),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+"""For properties whose examples run a language model."""
+REPEATED = settings(HEAVY, max_examples=max(1, _EXAMPLES // 8))
+"""For those of them that are repeated for each architecture."""
 
 _VOCABULARY = 49152
 NARROW = 1024

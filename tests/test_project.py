@@ -33,6 +33,7 @@ def _loaded_after(statement: str) -> set[str]:
         capture_output=True,
         text=True,
         check=True,
+        timeout=100,
     )
     return set(run.stdout.split())
 
@@ -127,6 +128,7 @@ def test_no_file_of_the_project_is_large() -> None:
         capture_output=True,
         text=True,
         check=True,
+        timeout=100,
     )
     files = [ROOT / name for name in listing.stdout.split("\0") if name]
     assert ROOT / "pyproject.toml" in files

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.decoding import __main__ as program
@@ -236,7 +236,6 @@ def test_prompts_have_their_exact_length(length: int, subject: Subject) -> None:
 KEYS = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5).map(tuple), min_size=1, max_size=30, unique=True)
 
 
-@settings(max_examples=40)
 @given(KEYS, st.data())
 def test_rounds_hold_each_prefix_once_and_as_early_as_it_can_be(
     keys: list[tuple[int, ...]], data: st.DataObject

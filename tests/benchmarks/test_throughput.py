@@ -15,7 +15,9 @@ def test_a_small_run_reports_every_figure(
     tmp_path: Path, embedded: TransformersModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throughput, "load_model", lambda **_: embedded)  # loaded already
-    throughput.main(["--entries", "6", "--batch", "3", "--callers", "2", "--runs", "1", "--threads", "1", "--out", str(tmp_path)])
+    throughput.main(
+        ["--entries", "6", "--batch", "3", "--callers", "2", "--runs", "1", "--threads", "1", "--out", str(tmp_path)]
+    )
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["entries"] == 6
     assert summary["entries_per_second"] > 0

@@ -203,6 +203,7 @@ def test_killed_at_any_moment_and_run_again_it_ends_as_if_never_killed(conversat
         capture_output=True,
         text=True,
         check=True,
+        timeout=100,
     )
     trials = [json.loads(line) for line in run.stdout.splitlines()]
     told = [line.partition(":")[0] for trial in trials for line in trial["killed"]]

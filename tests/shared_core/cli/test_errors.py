@@ -138,7 +138,9 @@ def test_help_starts_without_the_heavy_parts(folder):
         "print(sorted({'torch', 'transformers', 'sqlalchemy', 'rich', 'numpy'} & set(sys.modules)))"
     )
     root = sys.modules["shared_core.errors"].__file__.rpartition("shared_core")[0]
-    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True, timeout=100
+    )
     assert "consolidate" in done.stdout
     assert done.stdout.endswith("\n[]\n")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.decoding import KeyColumns
@@ -13,7 +13,6 @@ from shared_core.errors import InvalidInputError
 KEY = st.lists(st.integers(0, 9), min_size=1, max_size=4).map(tuple)
 
 
-@settings(max_examples=50)
 @given(st.lists(st.tuples(st.none() | KEY, st.booleans(), st.booleans())))
 def test_columns_are_the_keys_one_after_the_other(rows):
     keys = [key for key, _, _ in rows]

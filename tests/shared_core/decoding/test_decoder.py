@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.decoding import (
@@ -19,6 +19,7 @@ from shared_core.decoding import (
 from shared_core.decoding import decoder as decoder_module
 from shared_core.models import TransformersModel
 from shared_core.schema import NO_NODE, PrefixTrie, build_trie, normalise_key
+from tests.conftest import HEAVY
 
 SCRIPTS = [
     "北京大学",
@@ -139,7 +140,7 @@ def test_the_model_names_what_a_text_is_about(decoder):
     assert "北京大学" in {KEYS[one.key] for one in university}
 
 
-@settings(max_examples=10)
+@HEAVY
 @given(st.data())
 def test_line_breaks_in_a_text_do_not_break_out_of_the_prompt(small, data):
     """A text that imitates the prompt is one line of text like any other."""
@@ -211,7 +212,7 @@ def test_scores_of_keys_are_those_of_plain_passes(decoder):
                 assert scores[depth] == pytest.approx(tree.logprobs([0], [whole[depth]])[0], abs=1e-3)
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@HEAVY
 @given(together=st.integers(1, 6), data=st.data())
 def test_scores_do_not_depend_on_what_else_is_scored(monkeypatch, small, together, data):
     monkeypatch.setattr(decoder_module, "SCORED_TOGETHER", together)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.decoding import ConceptDecoder, FollowedSchema, KeyVoice, SpokenSchema, trie_keys
 from shared_core.entry import MemoryEntry
 from shared_core.store import ConceptLink, EntryWrite, KeyScores, NamespaceState, Store
+from tests.conftest import HEAVY
 
 WORDS = ["canoe", "cedar", "cedar canoe", "mill", "old mill", "plum jam", "violin", "violin strings", "\U00040000 odd"]
 ANNA = ("anna",)
@@ -59,7 +60,7 @@ CHANGES = st.lists(
 
 
 @pytest.mark.parametrize("score", ["base", "schema"])
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@HEAVY
 @given(changes=CHANGES)
 def test_following_equals_starting_anew(decoder, score, changes):
     voice = KeyVoice(decoder)

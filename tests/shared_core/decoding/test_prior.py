@@ -47,7 +47,6 @@ def naive_steps(keys, scores, score):
 
 
 @pytest.mark.parametrize("score", ["base", "schema"])
-@settings(max_examples=50)
 @given(keys=KEYS, seed=SEED)
 def test_sums_equal_those_of_single_keys(score, keys, seed):
     trie = build_trie(keys)
@@ -65,7 +64,6 @@ def test_sums_equal_those_of_single_keys(score, keys, seed):
     np.testing.assert_array_equal(before[1], end)
 
 
-@settings(max_examples=50)
 @given(KEYS, SEED)
 def test_schema_probabilities_of_all_keys_sum_to_one(keys, seed):
     trie = build_trie(keys)
@@ -73,7 +71,6 @@ def test_schema_probabilities_of_all_keys_sum_to_one(keys, seed):
     assert np.exp(prior.total.astype(np.float64)).sum() == pytest.approx(1.0, abs=1e-4)
 
 
-@settings(max_examples=50)
 @given(KEYS, SEED)
 def test_a_forced_token_costs_nothing_in_the_schema(keys, seed):
     trie = build_trie(keys)
@@ -84,7 +81,6 @@ def test_a_forced_token_costs_nothing_in_the_schema(keys, seed):
             assert prior.prefix[node] == pytest.approx(prior.prefix[above], abs=1e-5)
 
 
-@settings(max_examples=50)
 @given(KEYS, SEED)
 def test_best_and_worst_of_the_keys_below_each_node(keys, seed):
     trie = build_trie(keys)
@@ -97,7 +93,6 @@ def test_best_and_worst_of_the_keys_below_each_node(keys, seed):
         assert worst[node] == min(under)
 
 
-@settings(max_examples=50)
 @given(KEYS, SEED)
 def test_scores_of_keys_are_laid_out_over_the_trie(keys, seed):
     trie = build_trie(keys)
@@ -118,7 +113,6 @@ def test_no_keys_have_an_empty_prior(score):
 
 
 @pytest.mark.parametrize("score", ["base", "schema"])
-@settings(max_examples=50)
 @given(keys=KEYS, more=KEYS, seed=SEED, data=st.data())
 def test_a_grown_and_shrunk_trie_has_the_prior_of_its_keys(score, keys, more, seed, data):
     trie = PrefixTrie(build_trie(keys))

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from transformers import GenerationConfig, LogitsProcessorList
 
@@ -14,6 +14,7 @@ from shared_core.decoding import ConceptDecoder, SchemaLogitsProcessor, SearchOp
 from shared_core.errors import InvalidInputError
 from shared_core.models import TransformersModel
 from shared_core.schema import build_trie
+from tests.conftest import HEAVY
 
 END = 2
 PROMPT = "Text: I adopted a puppy named Rex.\nKeywords: adoption,"
@@ -131,7 +132,6 @@ def test_the_settings_of_the_model_itself_do_not_matter(tiny):
         model._model.generation_config = before
 
 
-@settings(max_examples=25)
 @given(keys=TRIES, beams=st.integers(1, 4), sample=st.booleans(), hostile=st.booleans(), seed=st.integers(0, 99))
 def test_every_result_is_a_key_of_any_trie(tiny, keys, beams, sample, hostile, seed):
     torch.manual_seed(seed)
@@ -144,7 +144,7 @@ def test_every_result_is_a_key_of_any_trie(tiny, keys, beams, sample, hostile, s
     assert sequence[: len(keys[key]) + 2] in ([*keys[key], TERMINATOR, END], [*keys[key], TERMINATOR])
 
 
-@settings(max_examples=15)
+@HEAVY
 @given(TRIES)
 def test_the_best_of_a_wide_beam_is_the_best_of_the_exact_search(tiny, keys):
     keys = sorted({tuple(103 if token == TERMINATOR else token for token in key) for key in keys})

@@ -6,14 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.decoding import Prior, SearchOptions, SearchRequest, build_prior, score_trie, search
 from shared_core.errors import InvalidInputError
 from shared_core.models import TransformersModel
 from shared_core.schema import build_trie
-from tests.conftest import ARCHITECTURES
+from tests.conftest import ARCHITECTURES, HEAVY, REPEATED
 
 TERMINATOR = 28
 PROMPT = [5, 9, 40]
@@ -35,7 +35,8 @@ def brute_force(model: TransformersModel, keys, score: str) -> np.ndarray:
             prefix = key[:depth]
             allowed = {other[depth] for other in keys if other[:depth] == prefix and len(other) > depth}
             allowed |= {TERMINATOR} if prefix in keys else set()
-            logprobs = {option: float(tree.logprobs([at], [option])[0]) for option in allowed}
+            options = sorted(allowed)
+            logprobs = dict(zip(options, tree.logprobs([at] * len(options), options).tolist(), strict=True))
             total += logprobs[token]
             if score == "schema":
                 total -= float(np.logaddexp.reduce(list(logprobs.values())))
@@ -57,7 +58,7 @@ def neutral(model: TransformersModel, trie, score: str) -> Prior:
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 @pytest.mark.parametrize("method", ["beam", "exact"])
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@REPEATED
 @given(
     keys=KEYS,
     score=st.sampled_from(SCORES),
@@ -79,7 +80,7 @@ def test_whole_ranking_equals_brute_force(narrow, name, method, keys, score, cal
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@HEAVY
 @given(keys=KEYS, width=st.integers(1, 6), score=st.sampled_from(SCORES), calibration=st.sampled_from([0.0, 0.6]))
 def test_exact_top_equals_brute_force(narrow, keys, width, score, calibration):
     model = narrow("llama")
@@ -93,7 +94,7 @@ def test_exact_top_equals_brute_force(narrow, keys, width, score, calibration):
 
 
 @pytest.mark.parametrize("method", ["beam", "exact", "sample"])
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@HEAVY
 @given(keys=KEYS, width=st.integers(1, 20), score=st.sampled_from(SCORES), lookahead=st.booleans())
 def test_no_key_outside_the_schema_and_none_twice(narrow, method, keys, width, score, lookahead):
     model = narrow("qwen3")
@@ -107,7 +108,7 @@ def test_no_key_outside_the_schema_and_none_twice(narrow, method, keys, width, s
     assert all(0 <= one.key < len(keys) and np.isfinite(one.score) for one in found)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@HEAVY
 @given(keys=KEYS)
 def test_schema_probabilities_sum_to_one(narrow, keys):
     tree, node = start(narrow("gemma3"))
@@ -116,7 +117,7 @@ def test_schema_probabilities_sum_to_one(narrow, keys):
     assert np.exp([one.logprob for one in found]).sum() == pytest.approx(1.0, abs=1e-4)
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@HEAVY
 @given(several=st.lists(KEYS, min_size=2, max_size=4), data=st.data())
 def test_searches_together_equal_searches_alone(narrow, several, data):
     model = narrow("mistral")
@@ -136,7 +137,7 @@ def test_searches_together_equal_searches_alone(narrow, several, data):
         np.testing.assert_allclose([one.score for one in together[place]], [one.score for one in alone], atol=1e-3)
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@HEAVY
 @given(keys=KEYS, data=st.data())
 def test_excluded_keys_make_room_for_others(narrow, keys, data):
     excluded = data.draw(st.sets(st.sampled_from(range(len(keys)))))

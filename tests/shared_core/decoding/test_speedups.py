@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.decoding import ConceptDecoder, Constraint, SearchOptions, build_prior, gather_scores
 from shared_core.models import TransformersModel
 from shared_core.schema import build_trie
+from tests.conftest import REPEATED
 
 TEXTS = [
     "Where did Oskar buy the cedar canoe?",
@@ -40,7 +41,7 @@ def pair(tiny) -> Callable[[str], tuple[ConceptDecoder, ConceptDecoder]]:
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen2", "gemma3", "gpt2"])
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@REPEATED
 @given(
     chosen=st.lists(st.sampled_from(WORDS), min_size=2, unique=True),
     texts=st.lists(st.sampled_from(TEXTS), min_size=1, unique=True),

@@ -46,7 +46,6 @@ def assert_same(one: SpokenSchema, other: SpokenSchema):
         np.testing.assert_array_equal(one.prior.best[nodes], other.prior.best[there])
 
 
-@settings(max_examples=50)
 @given(KEYS)
 def test_what_is_known_counts_and_the_rest_has_stand_ins(rows):
     spoken = SpokenSchema.from_columns(columns(rows), "base")

@@ -6,13 +6,14 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.decoding import ConceptDecoder, KeyVoice, build_prior, gather_scores
 from shared_core.decoding import decoder as decoder_module
 from shared_core.decoding import spoken as spoken_module
 from shared_core.schema import build_trie
+from tests.conftest import HEAVY
 
 KEYS = ["puppy", "puppy named rex", "rex", "cello lessons", "music", "北京大学", "may 8, 2023", "may 8", "canoe"]
 UNSPEAKABLE = "\U00040000"
@@ -70,7 +71,7 @@ def test_tokens_are_the_decoders_and_asked_for_once(decoder, voice, monkeypatch)
     assert asked == ["rex", UNSPEAKABLE, "music", "canoe"]
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@HEAVY
 @given(first=st.lists(st.sampled_from(KEYS)), second=st.lists(st.sampled_from(KEYS)))
 def test_only_what_is_missing_is_computed(decoder, neutral, first, second):
     voice = KeyVoice(decoder)
@@ -116,7 +117,7 @@ def test_what_was_stored_is_not_computed_again(decoder, neutral, monkeypatch):
 
 
 @pytest.mark.parametrize("score", ["base", "schema"])
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@HEAVY
 @given(keys=st.lists(st.sampled_from([*KEYS, UNSPEAKABLE]), unique=True), known=st.sets(st.sampled_from(KEYS)))
 def test_a_spoken_schema_holds_every_key_that_can_be_said(decoder, neutral, score, keys, known):
     voice = KeyVoice(decoder)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.config import SCGConfig
@@ -17,6 +17,7 @@ from shared_core.evolution import Distiller, Vocabulary, extract_phrases
 from shared_core.evolution.distillation import read_in_pieces
 from shared_core.schema import normalise_key
 from shared_core.store import EntryWrite
+from tests.conftest import HEAVY
 
 WORD = st.one_of(st.sampled_from(["tulips", "of", "I"]), st.text("abc", min_size=1, max_size=9))
 CONCEPTS = ["puppy", "rex", "cello lessons", "music", "tulips", "garden", "北京大学", "may 8, 2023", "may 8", "canoe"]
@@ -92,7 +93,7 @@ def test_a_vocabulary_knows_what_the_model_can_say(voice):
         assert (link.key, link.surface, link.weight, link.origin) == (key, key.title(), 0.25, "inferred")
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@HEAVY
 @given(
     keys=st.lists(st.sampled_from(CONCEPTS), unique=True),
     said=st.lists(st.sets(st.sampled_from([*CONCEPTS, "unknown to the schema"])), min_size=2, max_size=4),
@@ -141,7 +142,7 @@ def test_each_piece_of_a_long_entry_is_assimilated(voice):
     assert {link.key for link in links} == best
 
 
-@settings(max_examples=24, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@HEAVY
 @given(
     accommodation=st.sampled_from(["phrases", "spans", "generate"]),
     gate=st.sampled_from(["always", "perplexity", "unknown"]),

@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.errors import InvalidInputError
@@ -88,7 +88,6 @@ def as_dict(hops):
     return {hop.concept: (hop.source, hop.seed, pytest.approx(hop.probability), hop.hops) for hop in hops}
 
 
-@settings(max_examples=50)
 @given(ENTRIES)
 def test_weights_are_counted_from_the_entries(entries):
     graph = make(entries)
@@ -102,7 +101,6 @@ def test_weights_are_counted_from_the_entries(entries):
         )
 
 
-@settings(max_examples=50)
 @given(ENTRIES)
 def test_an_edge_weighs_the_same_from_both_ends(entries):
     graph = make(entries)
@@ -112,7 +110,6 @@ def test_an_edge_weighs_the_same_from_both_ends(entries):
         assert graph.weight(first, second) == pytest.approx(graph.weight(second, first))
 
 
-@settings(max_examples=50)
 @given(st.lists(ENTRY, min_size=1, max_size=8), st.data())
 def test_nothing_remains_of_a_removed_entry(entries, data):
     gone = data.draw(st.integers(0, len(entries) - 1))
@@ -130,7 +127,6 @@ def test_nothing_remains_of_a_removed_entry(entries, data):
             np.testing.assert_array_equal(got, expected)
 
 
-@settings(max_examples=50)
 @given(ENTRIES, st.data())
 def test_the_order_of_links_does_not_matter(entries, data):
     order = data.draw(st.permutations(range(sum(map(len, entries)))))
@@ -140,7 +136,6 @@ def test_the_order_of_links_does_not_matter(entries, data):
             np.testing.assert_array_equal(got, expected)
 
 
-@settings(max_examples=50)
 @given(ENTRIES, st.integers(0, CONCEPTS - 1), st.sampled_from([0.01, 0.5, 1.0, 20.0]))
 def test_transitions_are_a_softmax_over_the_edges(entries, concept, temperature):
     others, shares = make(entries).transitions(concept, temperature)
@@ -165,7 +160,6 @@ def test_transitions_stay_finite_for_huge_weights(temperature):
     assert shares[0] > shares[1] or temperature == 1e9
 
 
-@settings(max_examples=50)
 @given(ENTRIES, SEEDS, st.integers(0, 4), st.integers(0, 4), st.sampled_from([0.3, 1.0, 5.0]))
 def test_propagation_takes_the_likeliest_neighbours(entries, seeds, hops, fan_out, temperature):
     options = Propagation(hops=hops, fan_out=fan_out, temperature=temperature)
@@ -173,7 +167,6 @@ def test_propagation_takes_the_likeliest_neighbours(entries, seeds, hops, fan_ou
     assert as_dict(found) == as_dict(naive_propagation(entries, seeds, options))
 
 
-@settings(max_examples=50)
 @given(ENTRIES, SEEDS, st.integers(0, 4), st.integers(0, 4), st.booleans(), st.integers(0, 5))
 def test_context_hangs_together_and_holds_no_seed(entries, seeds, hops, fan_out, sample, seed):
     graph = make(entries)
@@ -193,7 +186,6 @@ def test_context_hangs_together_and_holds_no_seed(entries, seeds, hops, fan_out,
     assert max(drawn.values(), default=0) <= fan_out
 
 
-@settings(max_examples=50)
 @given(ENTRIES, SEEDS, st.integers(0, 4), st.booleans())
 def test_context_is_listed_by_seed_most_probable_first(entries, seeds, hops, sample):
     found = make(entries).propagate(seeds, Propagation(hops=hops, fan_out=3, sample=sample))
@@ -239,7 +231,6 @@ def test_a_seed_that_is_sampled_around_leaves_the_shares_of_the_rest():
     assert drawn[1] + drawn[3] == draws
 
 
-@settings(max_examples=50)
 @given(ENTRIES)
 def test_the_networkx_view_agrees(entries):
     graph = make(entries)

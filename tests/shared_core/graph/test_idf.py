@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.graph import inverse_document_frequency
@@ -19,14 +19,12 @@ def naive(frequency, count):
     return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
-@settings(max_examples=50)
 @given(FREQUENCIES, st.integers(COUNT, 10**6))
 def test_it_follows_the_formula(frequencies, count):
     idf = inverse_document_frequency(np.array(frequencies, dtype=np.int64), count)
     assert idf.tolist() == pytest.approx([naive(frequency, count) for frequency in frequencies])
 
 
-@settings(max_examples=50)
 @given(FREQUENCIES)
 def test_rarer_concepts_tell_more_and_every_concept_tells_something(frequencies):
     ordered = sorted(frequencies)

@@ -19,7 +19,6 @@ def make(links, row_count=ROWS):
     return Incidence.from_links(rows, members, weights, row_count)
 
 
-@settings(max_examples=50)
 @given(LINKS)
 def test_a_row_holds_its_links_in_the_order_given(links):
     incidence = make(links)
@@ -30,7 +29,6 @@ def test_a_row_holds_its_links_in_the_order_given(links):
         assert list(zip(members.tolist(), weights.tolist(), strict=True)) == expected
 
 
-@settings(max_examples=50)
 @given(LINKS, st.lists(st.integers(0, ROWS - 1), max_size=8))
 def test_several_rows_are_their_rows_one_after_another(links, rows):
     incidence = make(links)

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.models import PROMPT, TransformersModel
 from shared_core.models.branch_attention import BranchPlan
-from tests.conftest import ARCHITECTURES, NARROW
+from tests.conftest import ARCHITECTURES, NARROW, REPEATED
 
 ROOT = [5, 9, 40, 17, 33]
 # What keeps to branches: full attention everywhere, by Transformers' exchangeable attention functions.
@@ -43,7 +43,7 @@ def test_which_architectures_keep_to_branches(optimized, narrow, name):
 
 
 @pytest.mark.parametrize("name", BRANCHING)
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@REPEATED
 @given(data=st.data())
 def test_any_tree_scores_like_a_tree_of_a_plain_model(optimized, narrow, name, data):
     chains = data.draw(st.lists(st.lists(st.integers(3, 999), min_size=1, max_size=9), min_size=1, max_size=5))

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers.processors import TemplateProcessing
 from transformers import GenerationConfig
@@ -18,7 +18,7 @@ from transformers import GenerationConfig
 from shared_core.errors import ModelError
 from shared_core.models import PROMPT, TransformersModel
 from shared_core.models.engine import _checksum, _fingerprint
-from tests.conftest import make, plain
+from tests.conftest import HEAVY, make, plain
 
 SPECIAL = ["<|im_start|>", "<|im_end|>", "<|endoftext|>", "<repo_name>", "<file_sep>"]
 LETTERS = st.text(st.sampled_from("aZ9 .,<|>\n_é中文مرحبا😀"), max_size=8)
@@ -264,7 +264,7 @@ def test_nothing_to_read_is_nothing(tiny):
     assert tree.extend([], []).tolist() == []
 
 
-@settings(max_examples=20)
+@HEAVY
 @given(st.lists(st.integers(3, 400), min_size=2, max_size=8), st.integers(1, 7))
 def test_a_prompt_cut_anywhere_gives_the_same(tiny, path, cut):
     """What belongs to the root prompt and what is read below it makes no difference."""

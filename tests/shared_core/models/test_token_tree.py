@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.models import PROMPT, TransformersModel
-from tests.conftest import ARCHITECTURES, NARROW
+from tests.conftest import ARCHITECTURES, NARROW, REPEATED
 
 TOKENS = st.integers(3, 400)
 
@@ -27,7 +27,7 @@ def test_mode_of_each_architecture(narrow, name):
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@REPEATED
 @given(data=st.data())
 def test_every_path_equals_a_plain_pass(narrow, name, data):
     model = narrow(name)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.entry import MemoryEntry
@@ -98,7 +98,6 @@ def stores():
     shutil.rmtree(folder)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.lists(st.tuples(st.booleans(), changes), min_size=1, max_size=3), max_size=5))
 def test_following_equals_building(stores, rounds):
     one, other, export = stores
@@ -115,7 +114,6 @@ def test_following_equals_building(stores, rounds):
         before = contents(seen)
 
 
-@settings(max_examples=40)
 @given(st.lists(writes, max_size=6), st.lists(additions, max_size=4))
 def test_without_an_erasure_only_what_was_added_is_read(stores, first, more):
     store, _, export = stores

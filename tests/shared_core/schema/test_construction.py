@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.errors import InvalidInputError
@@ -28,7 +28,6 @@ def contents(trie):
     return [part.tolist() for part in (*trie.children(nodes), trie.keys_at(nodes), trie.ends())]
 
 
-@settings(max_examples=50)
 @given(KEYS)
 def test_arrays_and_sequences_build_the_same(keys):
     flat, starts = columns(keys)
@@ -40,7 +39,6 @@ def test_arrays_and_sequences_build_the_same(keys):
     np.testing.assert_array_equal(starts, before[1])
 
 
-@settings(max_examples=50)
 @given(KEYS, st.randoms(use_true_random=False))
 def test_the_order_of_keys_changes_their_numbers_only(keys, random):
     shuffled = random.sample(keys, len(keys))

@@ -136,7 +136,6 @@ def test_an_overlay_stays_small():
     assert len(trie.snapshot().overlay.twigs) <= 4 * 256
 
 
-@settings(max_examples=50)
 @given(KEYS, KEYS, st.booleans())
 def test_keys_that_join_together_are_as_inserted_one_by_one(keys, more, rebuilt):
     new = [key for key in more if key not in keys]
@@ -169,7 +168,6 @@ def test_unusable_keys_do_not_join(keys, rebuilt, monkeypatch):
         extend_trie(build_trie([(1, 2)]), *columns(keys))
 
 
-@settings(max_examples=50)
 @given(KEYS, KEYS, st.booleans())
 def test_nodes_are_found_again_after_a_merge(keys, more, shrunk):
     trie = PrefixTrie(build_trie(keys))

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.errors import InvalidInputError
@@ -41,7 +41,6 @@ def nodes_of(trie):
     return np.concatenate([nodes for nodes, *_ in trie.levels()])
 
 
-@settings(max_examples=50)
 @given(tries())
 def test_every_node_is_a_prefix_and_allows_what_keys_go_on_with(made):
     trie, keys = made
@@ -56,7 +55,6 @@ def test_every_node_is_a_prefix_and_allows_what_keys_go_on_with(made):
         assert trie.key_at(node) == numbers.get(path, NO_KEY)
 
 
-@settings(max_examples=50)
 @given(tries())
 def test_keys_come_back_under_their_numbers(made):
     trie, keys = made
@@ -70,7 +68,6 @@ def test_keys_come_back_under_their_numbers(made):
             trie.tokens_of(number)
 
 
-@settings(max_examples=50)
 @given(tries(), st.lists(TOKEN, max_size=6).map(tuple))
 def test_walk_and_find_know_prefixes_and_keys_only(made, tokens):
     trie, keys = made
@@ -81,7 +78,6 @@ def test_walk_and_find_know_prefixes_and_keys_only(made, tokens):
     assert trie.find(tokens) == {key: number for number, key in keys.items()}.get(tokens)
 
 
-@settings(max_examples=50)
 @given(tries(), st.one_of(TOKEN, st.sampled_from([-1, 2**31, 2**40])))
 def test_a_child_is_one_token_further(made, token):
     trie, _ = made
@@ -92,7 +88,6 @@ def test_a_child_is_one_token_further(made, token):
             assert trie.path(below) == (*trie.path(node), token)
 
 
-@settings(max_examples=50)
 @given(tries(), st.randoms(use_true_random=False))
 def test_many_nodes_are_read_as_each_by_itself(made, random):
     trie, _ = made
@@ -111,7 +106,6 @@ def test_many_nodes_are_read_as_each_by_itself(made, random):
     np.testing.assert_array_equal(nodes, asked)
 
 
-@settings(max_examples=50)
 @given(tries())
 def test_parents_ends_and_paths_lead_back_to_the_root(made):
     trie, keys = made
@@ -127,7 +121,6 @@ def test_parents_ends_and_paths_lead_back_to_the_root(made):
         assert np.diff(starts).tolist() == list(map(len, expected))
 
 
-@settings(max_examples=50)
 @given(tries())
 def test_columns_hold_all_keys(made):
     trie, keys = made
@@ -137,7 +130,6 @@ def test_columns_hold_all_keys(made):
     assert found == [list(key) for key in keys.values()]
 
 
-@settings(max_examples=50)
 @given(KEYS)
 def test_built_nodes_are_numbered_level_by_level(keys):
     trie = build_trie(keys)

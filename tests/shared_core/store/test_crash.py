@@ -21,6 +21,7 @@ def test_kill_at_any_moment_loses_nothing_acknowledged(tmp_path):
         stdout=subprocess.PIPE,
         text=True,
         check=True,
+        timeout=100,
     )
     trials = [json.loads(line) for line in run.stdout.splitlines()]
     assert len(trials) == TRIALS

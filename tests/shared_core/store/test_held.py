@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.entry import MemoryEntry
@@ -19,7 +19,6 @@ def said(id, text="tea"):
     return EntryWrite(MemoryEntry(text, id), (ConceptLink(text, text, 1.0, "said"),))
 
 
-@settings(max_examples=40)
 @given(st.lists(names, unique=True, max_size=12), names)
 def test_names_under_a_name_are_those_that_begin_with_its_labels(stored, under):
     with Store.open(":memory:") as store:

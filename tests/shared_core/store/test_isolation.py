@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.entry import MemoryEntry
@@ -111,7 +111,6 @@ NAMES = st.lists(
 ).map(tuple)
 
 
-@settings(max_examples=25, deadline=None)
 @given(names=st.sets(NAMES, min_size=2, max_size=6))
 def test_random_names_are_apart(shared_store, names):
     for info in shared_store.namespaces():

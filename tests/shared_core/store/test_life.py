@@ -213,6 +213,6 @@ class FileHistories(Histories):
 
 
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(max_examples=30, stateful_step_count=15, deadline=None)
+TestHistories.settings = settings(max_examples=30, stateful_step_count=15)
 TestFileHistories = FileHistories.TestCase
-TestFileHistories.settings = settings(max_examples=6, stateful_step_count=15, deadline=None)
+TestFileHistories.settings = settings(max_examples=6, stateful_step_count=15)

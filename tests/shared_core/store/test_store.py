@@ -359,7 +359,8 @@ def test_texts_do_not_show_in_errors(store, path):
 def run(program, path):
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     arguments = [sys.executable, "-c", program, str(path)]
-    return subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True).stdout.split("\n")
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True, timeout=100)
+    return done.stdout.split("\n")
 
 
 def test_a_forked_child_loses_nothing_when_its_parent_closes(path):

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.entry import MemoryEntry
@@ -73,7 +73,6 @@ ENTRIES = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None)
 @given(batches=st.lists(st.lists(st.builds(EntryWrite, ENTRIES, LINKS, st.booleans()), max_size=4), max_size=4))
 def test_a_round_trip_changes_nothing(shared_store, tmp_path_factory, batches):
     path = tmp_path_factory.mktemp("export") / "anna.jsonl"
