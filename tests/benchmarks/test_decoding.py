@@ -68,42 +68,42 @@ def test_the_program_runs_and_goes_on_where_it_was(
     subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(program, "load_subject", lambda threads: subject)
-    options = ["--keys", "20", "--prompt-tokens", "50", "--widths", "5", "--queries", "1", "--runs", "1"]
+    options = ["--keys", "12", "--prompt-tokens", "50", "--widths", "2", "--queries", "1", "--runs", "1"]
     options += ["--systems", "ours-beam", "hf-naive", "hf-cached", "--threads", "1"]
     options += ["--cache", str(tmp_path / "cache"), "--out", str(tmp_path / "out")]
     program.main(options)
 
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-    place = "20_keys_width_5_prompt_50"
+    place = "12_keys_width_2_prompt_50"
     for name in ("floor_seconds", "floor_multiple", "floor_rounds"):
         assert summary[f"{name}_{place}"] > 0
     for system in ("ours_beam", "hf_naive", "hf_cached"):
-        for name in ("seconds", "passes", "tokens", "recall_at_5"):
+        for name in ("seconds", "passes", "tokens", "recall_at_2"):
             assert summary[f"{name}_{system}_{place}"] > 0
         assert summary[f"memory_mib_{system}_{place}"] >= 0
-        assert summary[f"keys_found_{system}_{place}"] == 5
-    assert summary[f"recall_at_5_ours_beam_{place}"] <= 1
+        assert summary[f"keys_found_{system}_{place}"] == 2
+    assert summary[f"recall_at_2_ours_beam_{place}"] <= 1
     assert {f"speedup_over_hf_naive_{place}", f"speedup_warm_over_hf_cached_{place}"} <= summary.keys()
     assert f"seconds_warm_hf_naive_{place}" not in summary  # it cannot tell reading from decoding
-    assert summary["prior_known_share_20_keys"] == 1
+    assert summary["prior_known_share_12_keys"] == 1
     # The prompt goes through the model once for each beam, or once.
-    assert summary[f"tokens_hf_naive_{place}"] > 5 * 50
+    assert summary[f"tokens_hf_naive_{place}"] > 2 * 50
     assert summary[f"tokens_hf_cached_{place}"] < 2 * 50
-    assert "20 keys" in (tmp_path / "out" / "table.md").read_text()
+    assert "12 keys" in (tmp_path / "out" / "table.md").read_text()
 
     def refuse(*_: object, **__: object) -> Cell:
         raise AssertionError("a finished cell was measured again")
 
     monkeypatch.setattr("benchmarks.decoding.plots.draw", lambda *_: None)  # drawn once already
-    options[options.index("--widths") + 1] = "3"
+    options[options.index("--widths") + 1] = "1"
     program.main(options)
-    wider = json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert summary.items() <= wider.items()  # what was measured before is still told
-    assert "seconds_ours_beam_20_keys_width_3_prompt_50" in wider
+    more = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary.items() <= more.items()  # what was measured before is still told
+    assert "seconds_ours_beam_12_keys_width_1_prompt_50" in more
 
     monkeypatch.setattr(experiment, "measure", refuse)
     program.main(options)
-    assert json.loads((tmp_path / "out" / "summary.json").read_text()) == wider
+    assert json.loads((tmp_path / "out" / "summary.json").read_text()) == more
 
 
 def test_plots_are_drawn(tmp_path: Path) -> None:
