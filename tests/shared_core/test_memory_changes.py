@@ -300,7 +300,8 @@ def test_another_process_writes_while_this_one_recalls(open_memory, tmp_path, tu
     memory.remember(turns[:2])
     memory.recall("beehive")
     program = (
-        "import sys\nfrom shared_core import SchemaMemory\n"
+        "import signal, sys\nfrom shared_core import SchemaMemory\n"
+        "signal.alarm(100)\n"
         "with SchemaMemory.open(sys.argv[1]) as memory:\n"
         "    for number in range(12):\n"
         "        memory.remember(f'Basket {number} holds quinces', id=f'q{number}', use_model=False)\n"

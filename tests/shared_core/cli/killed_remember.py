@@ -21,6 +21,7 @@ from shared_core.cli import main
 
 def scg(*arguments: str) -> NoReturn:
     """Run a command in a child process, which ends with it."""
+    signal.alarm(60)
     code = 70
     try:
         main(arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -36,6 +37,7 @@ def test_a_forked_process_starts_a_thread_of_its_own():
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
+        signal.alarm(60)
         try:
             os.write(write, str(on_model_thread(lambda: 41 + 1)).encode())
         finally:

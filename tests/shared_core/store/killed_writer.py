@@ -23,6 +23,7 @@ def entry(id: str) -> EntryWrite:
 
 
 def child(path: Path, acknowledge: int) -> None:
+    signal.alarm(60)
     store = Store.open(path)
     number = 0
     while True:

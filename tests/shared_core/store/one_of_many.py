@@ -1,5 +1,6 @@
 """Run by test_concurrency: one of several processes that write to the same file at the same time."""
 
+import signal
 import sys
 import time
 from pathlib import Path
@@ -29,6 +30,7 @@ def work(path: Path, worker: str, rounds: int) -> None:
 
 
 if __name__ == "__main__":
+    signal.alarm(100)
     start = Path(sys.argv[1]).with_name("start")
     sys.stdout.write("ready\n")
     sys.stdout.flush()

@@ -365,7 +365,7 @@ def run(program, path):
 
 def test_a_forked_child_loses_nothing_when_its_parent_closes(path):
     program = """
-import os, sys
+import os, signal, sys
 from shared_core.entry import MemoryEntry
 from shared_core.store import EntryWrite, Store
 
@@ -377,6 +377,7 @@ write("before")
 closed, tell = os.pipe()
 child = os.fork()
 if child == 0:
+    signal.alarm(60)
     write("child")
     os.close(tell)
     os.read(closed, 1)
@@ -397,7 +398,7 @@ print(status, *sorted(stored.entry.id for stored in store.load(("anna",)).entrie
 @pytest.mark.parametrize("location", ["file", "memory"])
 def test_a_child_forked_in_the_middle_of_a_call_says_so(path, work, location):
     program = f"""
-import os, sys, threading
+import os, signal, sys, threading
 from shared_core.entry import MemoryEntry
 from shared_core.errors import StoreError
 from shared_core.store import EntryWrite, Store
@@ -420,6 +421,7 @@ thread.start()
 under_way.wait()
 child = os.fork()
 if child == 0:
+    signal.alarm(60)
     try:
         store.load(("anna",))
     except StoreError as error:
