@@ -6,6 +6,7 @@ import threading
 import pytest
 from langchain_classic.chains import ConversationChain
 from langchain_core.messages import HumanMessage
+from langchain_core.vectorstores import VectorStoreRetriever
 
 from scg_langchain import SCGChatMessageHistory, SCGMemory, SCGRetriever, SCGVectorStore, UnsupportedError
 from scg_langchain.documents import RECALL
@@ -130,10 +131,13 @@ def test_nothing_that_cannot_be_done_is_ignored_in_silence(memory, open_memory):
         lambda: asyncio.run(store.asimilarity_search(QUESTION, filter=condition)),
         lambda: asyncio.run(store.asimilarity_search_with_score(QUESTION, filter=lambda document: True)),
         lambda: asyncio.run(store.asimilarity_search_with_relevance_scores(QUESTION, fetch_k=20)),
-        lambda: store.as_retriever(search_kwargs={"k": 2, "pre_filter": {"a": 1}}).invoke(QUESTION),
+        lambda: store.as_retriever(search_kwargs={"k": 2, "pre_filter": {"a": 1}}),
+        lambda: store.as_retriever(search_kwargs={"filter": condition}),
+        lambda: store.as_retriever(search_kwargs={"score_threshold": 0.5}),
+        lambda: VectorStoreRetriever(vectorstore=store, search_kwargs={"fetch_k": 9}).invoke(QUESTION),
         lambda: store.as_retriever().invoke(QUESTION, namespace="anna"),
         lambda: store.as_retriever(k=2),
-        lambda: store.as_retriever(search_type="mmr").invoke(QUESTION),
+        lambda: store.as_retriever(search_type="mmr"),
         lambda: store.add_texts(["x"], collection="a"),
         lambda: store.add_documents([], overwrite=True),
         lambda: asyncio.run(store.aadd_documents([], overwrite=True)),
@@ -141,6 +145,7 @@ def test_nothing_that_cannot_be_done_is_ignored_in_silence(memory, open_memory):
         lambda: asyncio.run(store.adelete(where={"a": 1})),
         lambda: SCGVectorStore.from_texts(["x"], None, memory=open_memory(), persist_directory="x"),
         lambda: SCGRetriever.from_memory(memory).invoke(QUESTION, filter=condition),
+        lambda: SCGRetriever.from_memory(memory).invoke(QUESTION, fetch_k=9),
     ):
         with pytest.raises(UnsupportedError, match=r"support|vectors"):
             call()

@@ -7,6 +7,7 @@ from langchain_classic.memory import VectorStoreRetrieverMemory
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.vectorstores import VectorStoreRetriever
 
 from scg_langchain import SCGVectorStore, UnsupportedError
 from shared_core.errors import InvalidInputError
@@ -101,6 +102,21 @@ def test_ids_update_delete_and_get(store, documents):
     assert not store.memory.entries
 
 
+@pytest.mark.parametrize("least", [2, -0.5, "0.5", True])
+def test_a_threshold_that_is_none_is_refused(store, least):
+    with pytest.raises(InvalidInputError, match="score_threshold"):
+        store.similarity_search_with_relevance_scores(QUESTION, score_threshold=least)
+    with pytest.raises(InvalidInputError, match="score_threshold"):
+        asyncio.run(store.asimilarity_search_with_relevance_scores(QUESTION, score_threshold=least))
+
+
+def test_ids_are_a_list(store):
+    for call in (store.get_by_ids, store.delete):
+        with pytest.raises(InvalidInputError, match="ids"):
+            call("t1")
+    assert len(store.memory.entries) == 4
+
+
 def test_batches_and_bulk(store):
     ids = store.add_texts([f"text {number}" for number in range(7)], batch_size=3, use_model=False)
     assert len(set(ids)) == 7
@@ -150,8 +166,9 @@ def test_a_vector_store_memory(open_memory):
 
 
 def test_what_needs_vectors_is_refused(store):
-    retriever = store.as_retriever(search_type="mmr")
+    retriever = VectorStoreRetriever(vectorstore=store, search_type="mmr")
     for call in (
+        lambda: store.as_retriever(search_type="mmr"),
         lambda: store.max_marginal_relevance_search(QUESTION),
         lambda: store.search(QUESTION, "mmr"),
         lambda: store.similarity_search_by_vector([0.1]),
