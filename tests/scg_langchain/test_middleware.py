@@ -13,12 +13,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from scg_langchain import SCGMemoryMiddleware
 from scg_langchain.messages import is_recalled
-from shared_core import SCGConfig
 from shared_core.errors import InvalidInputError
 from tests.scg_langchain.scripted import ScriptedModel, calling
 
 PUPPY = "I adopted a puppy named Rex from the shelter"
-QUICK = SCGConfig(assimilate=0)
 
 
 @dataclass
@@ -34,7 +32,7 @@ def weather(town: str) -> str:
 
 @pytest.fixture
 def memory(open_memory):
-    memory = open_memory("memory.db", config=QUICK)
+    memory = open_memory("memory.db")
     memory.remember(PUPPY, id="rex", speaker="Anna")
     memory.remember("The kitchen was painted green", id="green", speaker="Ben")
     return memory

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from scg_langchain import SCGRetriever, UnsupportedError
 from scg_langchain.documents import RECALL
-from shared_core import Filter
+from shared_core import Filter, SCGConfig
 from shared_core.errors import InvalidInputError
 
 QUESTION = "What pet did she get?"
@@ -112,7 +112,8 @@ def test_constructors(open_memory, tmp_path, documents):
     retriever = SCGRetriever.from_texts(texts, metadatas, ids=ids, memory=memory, namespace=("users", "anna"), k=1)
     assert len(retriever.invoke(QUESTION)) == 1
     assert not memory.entries
-    assert SCGRetriever.from_texts(["x"], memory=open_memory(), use_model=False).memory.stats().waiting == 1
+    full = open_memory(config=SCGConfig())
+    assert SCGRetriever.from_texts(["x"], memory=full, use_model=False).memory.stats().waiting == 1
     again = SCGRetriever.from_memory(tmp_path / "m.db", namespace=("users", "anna"))
     with again.memory:
         assert len(again.memory.in_namespace(("users", "anna")).entries) == 4

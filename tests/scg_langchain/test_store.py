@@ -35,7 +35,7 @@ def modelless():
 
 @pytest.fixture
 def memory(open_memory):
-    return open_memory("memory.db", config=QUICK)
+    return open_memory("memory.db")
 
 
 @pytest.fixture
@@ -103,10 +103,10 @@ def test_a_value_that_was_handed_out_is_the_callers(store):
 
 
 def test_items_survive_the_process(open_memory):
-    with open_memory("memory.db", config=QUICK) as memory:
+    with open_memory("memory.db") as memory:
         SCGStore(memory).put(("users", "anna"), "pet", {"text": "a puppy"})
         SCGStore(memory).put(("users", "anna"), "note", {"text": "tea"}, index=False)
-    store = SCGStore(open_memory("memory.db", config=QUICK))
+    store = SCGStore(open_memory("memory.db"))
     assert keys_of(store.search(("users",))) == ["pet", "note"]
     assert keys_of(store.search(("users",), query="a puppy and tea")) == ["pet"]
 

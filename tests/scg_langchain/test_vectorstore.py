@@ -10,6 +10,7 @@ from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from scg_langchain import SCGVectorStore, UnsupportedError
+from shared_core import SCGConfig
 from shared_core.errors import InvalidInputError
 
 EMBEDDING = DeterministicFakeEmbedding(size=8)
@@ -117,7 +118,8 @@ def test_ids_are_a_list(store):
     assert len(store.memory.entries) == 4
 
 
-def test_batches_and_bulk(store):
+def test_batches_and_bulk(open_memory):
+    store = SCGVectorStore(open_memory(config=SCGConfig()))
     ids = store.add_texts([f"text {number}" for number in range(7)], batch_size=3, use_model=False)
     assert len(set(ids)) == 7
     assert store.memory.stats().waiting == 7
