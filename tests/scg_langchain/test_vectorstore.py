@@ -6,7 +6,7 @@ import pytest
 from langchain_classic.memory import VectorStoreRetrieverMemory
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from scg_langchain import SCGVectorStore, UnsupportedError
@@ -139,19 +139,25 @@ def test_what_does_not_fit_together_is_refused_before_anything_is_stored(store):
     assert len(store.memory.entries) == 4
 
 
-def test_indexing(open_memory, documents):
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_indexing(open_memory, documents, asynchronous):
     store, records = SCGVectorStore(open_memory()), InMemoryRecordManager("m")
     records.create_schema()
 
     def run(batch, cleanup):
         options = {"cleanup": cleanup, "source_id_key": "channel", "key_encoder": "sha256", "batch_size": 2}
-        result = index(batch, records, store, **options)
+        call = aindex if asynchronous else index
+        result = call(batch, records, store, **options)
+        result = asyncio.run(result) if asynchronous else result
         return result["num_added"], result["num_updated"], result["num_skipped"], result["num_deleted"]
 
     assert run(documents, "full") == (4, 0, 0, 0)
     assert run(documents, "full") == (0, 0, 4, 0)
     changed = [Document("The quince jelly is finished.", metadata={"channel": "club"})]
     assert run(changed, "incremental") == (1, 0, 0, 1)
+    assert run([*documents[:1], *changed], "scoped_full") == (0, 0, 2, 1)  # of its sources, phone and club, t2 is gone
+    assert run(documents[:2], None) == (1, 0, 1, 0)  # deletes nothing
+    assert len(store.memory.entries) == 4
     assert run([*documents[:2], *changed], "full") == (0, 0, 3, 1)
     assert {entry.text for entry in store.memory.entries} == {
         document.page_content for document in [*documents[:2], *changed]
