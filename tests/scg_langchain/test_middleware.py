@@ -32,7 +32,7 @@ def weather(town: str) -> str:
 
 @pytest.fixture
 def memory(open_memory):
-    memory = open_memory("memory.db")
+    memory = open_memory()
     memory.remember(PUPPY, id="rex", speaker="Anna")
     memory.remember("The kitchen was painted green", id="green", speaker="Ben")
     return memory
