@@ -38,7 +38,7 @@ class SCGMemory(BaseMemory):
         score_threshold: Least relevance of what is injected.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
     memory: SchemaMemory = Field(exclude=True, repr=False)
     namespace: str | tuple[str, ...] | None = None

@@ -11,6 +11,7 @@ from langchain_core.messages import BaseMessage
 from scg_langchain.messages import is_recalled, message_entry, stored_message
 from scg_langchain.namespaces import Namespace, as_memory, memory_in
 from shared_core import MemoryEntry, SchemaMemory
+from shared_core.errors import InvalidInputError
 
 
 class SCGChatMessageHistory(BaseChatMessageHistory):
@@ -22,9 +23,14 @@ class SCGChatMessageHistory(BaseChatMessageHistory):
         memory: The memory, or the path of one.
         session: Which conversation.
         namespace: Another namespace of the memory's file.
+
+    Raises:
+        InvalidInputError: if the session is no text.
     """
 
     def __init__(self, memory: SchemaMemory | str | Path, session: str, *, namespace: Namespace | None = None) -> None:
+        if not isinstance(session, str):
+            raise InvalidInputError(f"the session must be text, not {type(session).__name__}")
         self._memory = memory_in(as_memory(memory), namespace)
         self._session = session
 

@@ -18,7 +18,7 @@ from langchain_core.messages import (
 from shared_core import MemoryEntry
 
 RECALLED = "scg_recalled"
-"""Additional field of a message that recall put into a prompt: the id of its entry. Such a message is never stored."""
+"""Additional field of a message that recall put into a prompt: the id of its entry, if it has one. Never stored."""
 
 _MESSAGE = "message"
 _SPEAKERS: tuple[tuple[type[BaseMessage], str], ...] = (

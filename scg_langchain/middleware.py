@@ -13,10 +13,11 @@ from langchain_core.tools import BaseTool
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
+from scg_langchain.messages import RECALLED
 from scg_langchain.scope import Scope
 from scg_langchain.selection import Selection
 from scg_langchain.spelling import cleaned
-from scg_langchain.threshold import at_least
+from scg_langchain.threshold import at_least, check_threshold
 from scg_langchain.tools import create_memory_tools
 from scg_langchain.turn import Turn, answer_entries
 from shared_core import MemoryEntry, SchemaMemory
@@ -89,6 +90,7 @@ class SCGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         if mode not in ("inject", "tools"):
             raise InvalidInputError(f"mode must be 'inject' or 'tools', not {mode!r}")
         check_count(k)
+        check_threshold(score_threshold)
         if k is not None and mode == "tools":
             raise InvalidInputError("with mode='tools' the model says how many entries it wants: leave k out")
         self._scope = Scope(memory, namespace)
@@ -174,7 +176,8 @@ def _shown(request: ModelRequest[Any]) -> ModelRequest[Any]:
     asked = set(note["asked"])
     places = [place for place, message in enumerate(request.messages) if message.id in asked]
     at = places[-1] + 1 if places else len(request.messages)
-    recalled = HumanMessage(note["block"])
+    # Marked, so that nothing that keeps what models are shown stores it again.
+    recalled = HumanMessage(note["block"], additional_kwargs={RECALLED: True})
     return request.override(messages=[*request.messages[:at], recalled, *request.messages[at:]])
 
 

@@ -13,8 +13,10 @@ from langchain_core.runnables import RunnableConfig, ensure_config
 from pydantic import ConfigDict, Field, field_validator
 
 from scg_langchain.documents import documents_from, entries_of, found_document
+from scg_langchain.errors import refuse
 from scg_langchain.filters import as_filter
 from scg_langchain.namespaces import Namespace, as_memory, memory_in
+from scg_langchain.threshold import check_threshold
 from shared_core import Filter, Recall, SchemaMemory
 
 
@@ -37,7 +39,7 @@ class SCGRetriever(BaseRetriever):
         score_threshold: Least relevance; ``None`` returns the best ``k``, however relevant.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
     memory: SchemaMemory = Field(exclude=True, repr=False)
     namespace: str | tuple[str, ...] | None = None
@@ -113,8 +115,9 @@ class SCGRetriever(BaseRetriever):
         filter: object = None,
         score_threshold: float | None = None,
         namespace: Namespace | None = None,
+        **unknown: Any,
     ) -> list[Document]:
-        memory = self._memory(namespace)
+        memory = self._called(namespace, score_threshold, unknown)
         recall = memory.recall(query, k=self._count(k), where=self._condition(filter))
         return self._documents(recall, score_threshold)
 
@@ -127,12 +130,18 @@ class SCGRetriever(BaseRetriever):
         filter: object = None,
         score_threshold: float | None = None,
         namespace: Namespace | None = None,
+        **unknown: Any,
     ) -> list[Document]:
-        memory = self._memory(namespace)
+        memory = self._called(namespace, score_threshold, unknown)
         recall = await memory.arecall(query, k=self._count(k), where=self._condition(filter))
         return self._documents(recall, score_threshold)
 
-    def _memory(self, namespace: Namespace | None) -> SchemaMemory:
+    def _called(
+        self, namespace: Namespace | None, score_threshold: float | None, unknown: dict[str, Any]
+    ) -> SchemaMemory:
+        """The memory that a call means, once its arguments are known to be usable."""
+        refuse(unknown, "k, filter, score_threshold, namespace")
+        check_threshold(score_threshold)
         return memory_in(self.memory, self.namespace if namespace is None else namespace)
 
     def _count(self, k: int | None) -> int | None:

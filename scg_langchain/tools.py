@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from pydantic_core import ErrorDetails
 
 from scg_langchain.scope import Scope, running_context
-from scg_langchain.threshold import at_least
+from scg_langchain.threshold import at_least, check_threshold
 from shared_core import MemoryEntry, SchemaMemory
 from shared_core.entry import check_namespace
 from shared_core.errors import InvalidInputError, NotFoundError
@@ -123,7 +123,7 @@ class RecallTool(_MemoryTool):
         "brackets, when and by whom it was said, and what."
     )
     args_schema: ArgsSchema | None = RecallInput
-    score_threshold: float = RELEVANT
+    score_threshold: float = Field(default=RELEVANT, ge=0, le=1)
 
     def _run(self, query: str, config: RunnableConfig, limit: int = 5) -> str:
         memory = self._find(config)
@@ -172,9 +172,10 @@ def create_memory_tools(
         score_threshold: The relevance in [0, 1] that an entry needs to be returned by ``recall``.
 
     Raises:
-        InvalidInputError: if the namespace is not one.
+        InvalidInputError: if the namespace or the threshold is not one.
     """
     Scope(memory, namespace)  # refuses what is no namespace
+    check_threshold(score_threshold)
     where = None if namespace is None else check_namespace(namespace)
     tools: list[_MemoryTool] = [
         RememberTool(memory=memory, namespace=where),

@@ -13,11 +13,13 @@ from scg_langchain.documents import document_of, documents_from, entries_of
 from scg_langchain.errors import UnsupportedError, refuse
 from scg_langchain.filters import as_filter
 from scg_langchain.namespaces import as_memory
+from scg_langchain.threshold import check_threshold
 from shared_core import MemoryEntry, SchemaMemory
-from shared_core.errors import InvalidInputError, NotFoundError
+from shared_core.errors import InvalidInputError
 from shared_core.recall import RecalledEntry
 
 _SEARCH = "k and filter; score_threshold with the search type similarity_score_threshold"
+_NO_MMR = "search type 'mmr' compares vectors, and there are none: use 'similarity'"
 
 
 class SCGVectorStore(VectorStore):
@@ -166,13 +168,7 @@ class SCGVectorStore(VectorStore):
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """The documents with these ids, in their order; unknown ids are passed over."""
-        documents: list[Document] = []
-        for id in dict.fromkeys(ids):
-            try:
-                documents.append(document_of(self._memory.get(id)))
-            except NotFoundError:
-                continue
-        return documents
+        return [document_of(entry) for entry in self._memory.store.get(self._memory.namespace, ids)]
 
     def similarity_search(self, query: str, k: int = 4, *, filter: object = None, **kwargs: Any) -> list[Document]:
         """The ``k`` documents that belong most to a query, best first; ``filter`` as for :class:`SCGRetriever`."""
@@ -196,6 +192,26 @@ class SCGVectorStore(VectorStore):
         """:meth:`similarity_search_with_score`, without blocking the event loop."""
         return [(document_of(one.entry), one.score) for one in await self._arecall(query, k, filter, kwargs)]
 
+    def similarity_search_with_relevance_scores(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        """:meth:`similarity_search` with relevance in [0, 1], comparable across queries.
+
+        Args:
+            query: As for :meth:`similarity_search`.
+            k: As for :meth:`similarity_search`.
+            kwargs: ``filter``, and ``score_threshold``, the least relevance.
+        """
+        check_threshold(kwargs.get("score_threshold"))
+        return super().similarity_search_with_relevance_scores(query, k, **kwargs)
+
+    async def asimilarity_search_with_relevance_scores(
+        self, query: str, k: int = 4, **kwargs: Any
+    ) -> list[tuple[Document, float]]:
+        """:meth:`similarity_search_with_relevance_scores`, without blocking the event loop."""
+        check_threshold(kwargs.get("score_threshold"))
+        return await super().asimilarity_search_with_relevance_scores(query, k, **kwargs)
+
     def _similarity_search_with_relevance_scores(
         self, query: str, k: int = 4, *, filter: object = None, **kwargs: Any
     ) -> list[tuple[Document, float]]:
@@ -207,9 +223,20 @@ class SCGVectorStore(VectorStore):
         return [(document_of(one.entry), one.relevance) for one in await self._arecall(query, k, filter, kwargs)]
 
     def as_retriever(self, **kwargs: Any) -> VectorStoreRetriever:
-        """A retriever on this store; arguments that LangChain's own would ignore, such as ``k``, are refused."""
+        """A retriever on this store.
+
+        What its searches could not heed is refused here, not at the first question: ``k`` beside ``search_kwargs``,
+        which LangChain's own would ignore, search types that need vectors, and unknown ``search_kwargs``.
+        """
         known = VectorStoreRetriever.model_fields
         refuse({name: value for name, value in kwargs.items() if name not in known}, "search_type, search_kwargs, tags")
+        search: dict[str, Any] = kwargs.get("search_kwargs") or {}
+        search_type = kwargs.get("search_type", "similarity")
+        if search_type == "mmr":
+            raise UnsupportedError(_NO_MMR)
+        heeded = {"k", "filter", *(["score_threshold"] if search_type == "similarity_score_threshold" else [])}
+        refuse({name: value for name, value in search.items() if name not in heeded}, _SEARCH)
+        as_filter(search.get("filter"))
         return super().as_retriever(**kwargs)
 
     def _recall(self, query: str, k: int, filter: object, unknown: dict[str, Any]) -> tuple[RecalledEntry, ...]:
@@ -230,7 +257,7 @@ class SCGVectorStore(VectorStore):
         self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
     ) -> list[Document]:
         """Refused: it compares vectors."""
-        raise UnsupportedError("search type 'mmr' compares vectors, and there are none: use 'similarity'")
+        raise UnsupportedError(_NO_MMR)
 
     def max_marginal_relevance_search_by_vector(
         self, embedding: list[float], k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any

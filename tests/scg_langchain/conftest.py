@@ -14,8 +14,12 @@ from langchain_core.messages import BaseMessage
 from pydantic import Field
 
 from scg_langchain import SCGVectorStore
-from shared_core import SchemaMemory
+from shared_core import SCGConfig, SchemaMemory
 from shared_core.models import TransformersModel
+
+# Entries are stored with the concepts that they say. What a model adds to them is the core's affair, and means nothing
+# when a random model adds it; test_standard and test_swap run with every setting at its default.
+QUICK = SCGConfig(assimilate=0)
 
 
 @pytest.fixture(scope="session")
@@ -26,12 +30,14 @@ def model(embedded: TransformersModel) -> TransformersModel:
 
 @pytest.fixture
 def open_memory(tmp_path: Path, tiny: Callable[[str], TransformersModel]) -> Iterator[Callable[..., SchemaMemory]]:
-    """Opens memories with a model that knows nothing, but fast; closed after the test."""
+    """Opens memories, closed after the test; with a model that knows nothing, but fast, unless another is given."""
     with ExitStack() as opened:
 
         def make(place: str = ":memory:", **options: Any) -> SchemaMemory:
             path = place if place == ":memory:" else tmp_path / place
-            return opened.enter_context(SchemaMemory.open(path, **({"model": tiny("llama")} | options)))
+            return opened.enter_context(
+                SchemaMemory.open(path, **({"model": tiny("llama"), "config": QUICK} | options))
+            )
 
         yield make
 

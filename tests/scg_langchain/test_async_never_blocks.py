@@ -9,7 +9,6 @@ import pytest
 from langchain.agents import create_agent
 
 from scg_langchain import SCGMemoryMiddleware, SCGStore, create_memory_tools
-from shared_core import SCGConfig
 from shared_core.decoding import ConceptDecoder
 from shared_core.store import Store
 from tests.scg_langchain.scripted import ScriptedModel
@@ -17,7 +16,7 @@ from tests.scg_langchain.scripted import ScriptedModel
 
 @pytest.fixture
 def memory(open_memory):
-    memory = open_memory("memory.db", config=SCGConfig(assimilate=0))
+    memory = open_memory("memory.db")
     memory.remember("I adopted a puppy named Rex", id="1")
     memory.recall("puppy")  # loads the model
     return memory

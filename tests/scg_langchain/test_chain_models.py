@@ -16,9 +16,11 @@ def pipeline_of(embedded):
     return SimpleNamespace(pipeline=SimpleNamespace(model=embedded._model, tokenizer=embedded._tokenizer))
 
 
-@pytest.mark.parametrize("wrap", [lambda llm: llm, lambda llm: SimpleNamespace(llm=llm)], ids=["pipeline", "chat"])
-def test_a_pipeline_shares_its_weights(embedded, wrap):
-    with SchemaMemory.open(":memory:", model=recall_model(wrap(pipeline_of(embedded)))) as memory:
+def test_a_pipeline_shares_its_weights(embedded):
+    pipeline = pipeline_of(embedded)
+    chat = SimpleNamespace(llm=pipeline)  # ChatHuggingFace, from outside
+    assert recall_model(chat) == recall_model(pipeline) == (embedded._model, embedded._tokenizer)
+    with SchemaMemory.open(":memory:", model=recall_model(chat)) as memory:
         assert memory.model._model is embedded._model
         texts = ["I adopted a puppy named Rex from the shelter!", "We painted the kitchen green."]
         retriever = SCGRetriever.from_texts(texts, memory=memory, use_model=False, k=1)

@@ -5,15 +5,18 @@ import threading
 
 import pytest
 from langchain_classic.chains import ConversationChain
+from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage
+from langchain_core.vectorstores import VectorStoreRetriever
 
 from scg_langchain import SCGChatMessageHistory, SCGMemory, SCGRetriever, SCGVectorStore, UnsupportedError
 from scg_langchain.documents import RECALL
-from shared_core import SchemaMemory
+from shared_core import SCGConfig, SchemaMemory
 from shared_core.decoding import ConceptDecoder
 from shared_core.recall import RELEVANT
 
 QUESTION = "What pet did she get?"
+WORDS = SCGConfig(assimilate=0, generation_weight=0, hops=0)  # recalls what a query names, and nothing else
 
 
 def ids_of(documents):
@@ -130,10 +133,13 @@ def test_nothing_that_cannot_be_done_is_ignored_in_silence(memory, open_memory):
         lambda: asyncio.run(store.asimilarity_search(QUESTION, filter=condition)),
         lambda: asyncio.run(store.asimilarity_search_with_score(QUESTION, filter=lambda document: True)),
         lambda: asyncio.run(store.asimilarity_search_with_relevance_scores(QUESTION, fetch_k=20)),
-        lambda: store.as_retriever(search_kwargs={"k": 2, "pre_filter": {"a": 1}}).invoke(QUESTION),
+        lambda: store.as_retriever(search_kwargs={"k": 2, "pre_filter": {"a": 1}}),
+        lambda: store.as_retriever(search_kwargs={"filter": condition}),
+        lambda: store.as_retriever(search_kwargs={"score_threshold": 0.5}),
+        lambda: VectorStoreRetriever(vectorstore=store, search_kwargs={"fetch_k": 9}).invoke(QUESTION),
         lambda: store.as_retriever().invoke(QUESTION, namespace="anna"),
         lambda: store.as_retriever(k=2),
-        lambda: store.as_retriever(search_type="mmr").invoke(QUESTION),
+        lambda: store.as_retriever(search_type="mmr"),
         lambda: store.add_texts(["x"], collection="a"),
         lambda: store.add_documents([], overwrite=True),
         lambda: asyncio.run(store.aadd_documents([], overwrite=True)),
@@ -141,6 +147,7 @@ def test_nothing_that_cannot_be_done_is_ignored_in_silence(memory, open_memory):
         lambda: asyncio.run(store.adelete(where={"a": 1})),
         lambda: SCGVectorStore.from_texts(["x"], None, memory=open_memory(), persist_directory="x"),
         lambda: SCGRetriever.from_memory(memory).invoke(QUESTION, filter=condition),
+        lambda: SCGRetriever.from_memory(memory).invoke(QUESTION, fetch_k=9),
     ):
         with pytest.raises(UnsupportedError, match=r"support|vectors"):
             call()
@@ -195,3 +202,82 @@ def test_nothing_relevant_is_nothing_injected(open_memory, model, documents, scr
     unrelated = ConversationChain(llm=llm, memory=chain_memory).invoke({"input": "Multiply 2048 by itself."})
     assert unrelated["history"] == ""
     assert "Rex" not in llm.asked[0][0].content
+
+
+def test_an_update_is_found_by_what_it_says_now_and_touches_no_other(memory, open_memory):
+    store = SCGVectorStore(open_memory(config=WORDS))
+    store.add_texts(["a puppy from the shelter", "a canoe on the lake"], ids=["0", "1"])
+    store.add_texts(["a violin in the attic"], ids=["0"])
+    assert store.similarity_search("puppy") == []
+    assert ids_of(store.similarity_search("violin")) == ["0"]
+    assert ids_of(store.similarity_search("canoe")) == ["1"]
+    # Ranks are not ids: what was found can be written back, in any order, and nothing moves.
+    store.add_documents(store.similarity_search("violin or canoe")[::-1])
+    assert [entry.text for entry in store.memory.entries] == ["a violin in the attic", "a canoe on the lake"]
+
+
+def test_the_same_again_deletes_and_doubles_nothing(memory, documents):
+    store, before = SCGVectorStore(memory), memory.entries
+    for _ in range(2):
+        assert store.add_documents(documents) == ids_of(documents)
+    assert memory.entries == before
+
+    async def use():
+        await asyncio.gather(*(store.aadd_documents(documents) for _ in range(10)))
+
+    asyncio.run(use())
+    assert memory.entries == before
+
+
+def test_a_text_longer_than_the_models_window_is_stored_whole(open_memory):
+    memory = open_memory(config=SCGConfig())  # the model, which reads 256 tokens at most, takes part in the writing
+    text = "The pelican flew over the harbour. " * 200 + "The violin is in the attic."
+    SCGVectorStore(memory).add_texts([text], ids=["long"])
+    SCGMemory(memory=memory).save_context({"input": text}, {"output": "Noted."})
+    assert [entry.text for entry in memory.entries] == [text, text, "Noted."]
+    assert "long" in ids_of(SCGRetriever.from_memory(memory, k=9).invoke("Where is the violin? " * 200))
+
+
+@pytest.mark.parametrize("text", ["...", "?!", "\N{DOG FACE}", "the of and", "7"])
+def test_texts_that_say_nothing_break_nothing(open_memory, text):
+    memory = open_memory()
+    store, chain_memory = SCGVectorStore(memory), SCGMemory(memory=memory)
+    assert store.similarity_search(text) == []
+    store.add_texts([text], ids=["1"])
+    assert store.get_by_ids(["1"]) == [Document(text, id="1")]
+    chain_memory.save_context({"input": text}, {"output": text})
+    chain_memory.load_memory_variables({"input": text})
+    SCGRetriever.from_memory(memory).invoke(text)
+
+
+@pytest.mark.parametrize(
+    ("texts", "query"),
+    [
+        (["我收养了一只小狗", "火车七点开往里昂"], "小狗"),
+        (["子犬を引き取りました", "列車は七時に出ます"], "子犬"),
+        (["강아지를 입양했어요", "기차는 일곱 시에 떠나요"], "강아지"),
+    ],
+)
+def test_no_writing_system_is_invisible(open_memory, texts, query):
+    store = SCGVectorStore.from_texts(texts, memory=open_memory(config=WORDS), ids=["pet", "train"])
+    assert ids_of(store.as_retriever().invoke(query)) == ["pet"]
+
+
+def test_what_was_deleted_is_in_no_file(memory, tmp_path):
+    def written():
+        return b"".join(file.read_bytes() for file in tmp_path.iterdir() if file.name.startswith("m.db"))
+
+    store, chain_memory = SCGVectorStore(memory), SCGMemory(memory=memory, namespace="chain")
+    history = SCGChatMessageHistory(memory, "s", namespace="history")
+    store.add_texts(["the pelican's secret"], ids=["x"])
+    chain_memory.save_context({"input": "the pangolin's secret"}, {"output": "Noted."})
+    history.add_user_message("the platypus's secret")
+    for word, erase in (
+        (b"pelican", lambda: store.delete(["x"])),
+        (b"pangolin", chain_memory.clear),
+        (b"platypus", history.clear),
+    ):
+        assert word in written()
+        erase()
+        assert word not in written()
+    assert len(memory.entries) == 4

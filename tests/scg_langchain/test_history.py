@@ -10,6 +10,7 @@ from langchain_core.runnables.history import RunnableWithMessageHistory
 from scg_langchain import SCGChatMessageHistory
 from scg_langchain.messages import RECALLED
 from shared_core import MemoryEntry
+from shared_core.errors import InvalidInputError
 
 CALL = {"type": "tool_call", "name": "search", "args": {"query": "dogs"}, "id": "c1"}
 MESSAGES = [
@@ -56,6 +57,11 @@ def test_sessions_are_apart_and_one_is_cleared_alone(open_memory):
     assert (one.messages, other.messages) == ([], [AIMessage("Good evening")])
     asyncio.run(other.aclear())
     assert not memory.entries
+
+
+def test_a_session_that_is_no_text_is_refused(open_memory):
+    with pytest.raises(InvalidInputError, match="session"):
+        SCGChatMessageHistory(open_memory(), 7)
 
 
 def test_what_is_stored_can_be_recalled(open_memory):

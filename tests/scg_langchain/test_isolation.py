@@ -84,6 +84,23 @@ async def test_one_agent_serves_interleaved_users(memory):
     assert memory.entries == []
 
 
+def test_one_agent_serves_users_in_threads(memory):
+    model = ScriptedModel(script=[lambda messages: "Seen: " + " ".join(str(one.text) for one in messages)])
+    agent = create_agent(
+        model, middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0, namespace=("users", "{user_id}"))]
+    )
+    users = [*USERS] * 8
+    asked = [{"messages": [("user", f"My {USERS[user]} is number {number}")]} for number, user in enumerate(users)]
+    results = agent.batch(asked, [config_of(user) for user in users])
+    for user, result in zip(users, results, strict=True):
+        [other] = set(USERS.values()) - {USERS[user]}
+        assert other not in str(result["messages"][-1].text)
+    for user, thing in USERS.items():
+        said = [entry.text for entry in memory.in_namespace(("users", user)).entries if entry.speaker == "Human"]
+        assert len(said) == 8
+        assert all(thing in text for text in said)
+
+
 def test_deleting_one_users_memories_leaves_the_others(memory):
     store = SCGStore(memory)
     for user in USERS:

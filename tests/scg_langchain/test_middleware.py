@@ -12,12 +12,11 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from scg_langchain import SCGMemoryMiddleware
-from shared_core import SCGConfig
+from scg_langchain.messages import is_recalled
 from shared_core.errors import InvalidInputError
 from tests.scg_langchain.scripted import ScriptedModel, calling
 
 PUPPY = "I adopted a puppy named Rex from the shelter"
-QUICK = SCGConfig(assimilate=0)
 
 
 @dataclass
@@ -33,7 +32,7 @@ def weather(town: str) -> str:
 
 @pytest.fixture
 def memory(open_memory):
-    memory = open_memory("memory.db", config=QUICK)
+    memory = open_memory()
     memory.remember(PUPPY, id="rex", speaker="Anna")
     memory.remember("The kitchen was painted green", id="green", speaker="Ben")
     return memory
@@ -63,6 +62,7 @@ async def test_what_is_recalled_is_shown_last_and_enters_no_state(memory, asynch
     assert [type(message) for message in shown] == [SystemMessage, HumanMessage, HumanMessage]
     assert texts(shown)[:2] == ["Be kind.", "What is the puppy called?"]
     assert f"- [rex] Anna: {PUPPY}" in texts(shown)[2].splitlines()
+    assert [is_recalled(message) for message in shown] == [False, False, True]
     assert texts(result["messages"]) == ["What is the puppy called?", "Rex!"]
     assert set(result) == {"messages"}
     assert said_in(memory)[2:] == [("Human", "What is the puppy called?"), ("AI", "Rex!")]
@@ -279,7 +279,15 @@ async def test_with_tools_the_model_remembers_and_recalls_itself(memory, asynchr
 
 
 @pytest.mark.parametrize(
-    "options", [{"mode": "auto"}, {"k": 0}, {"k": True}, {"mode": "tools", "k": 3}, {"namespace": ("a{b}",)}]
+    "options",
+    [
+        {"mode": "auto"},
+        {"k": 0},
+        {"k": True},
+        {"mode": "tools", "k": 3},
+        {"namespace": ("a{b}",)},
+        {"score_threshold": 2},
+    ],
 )
 def test_arguments_that_mean_nothing_are_refused(memory, options):
     with pytest.raises(InvalidInputError):

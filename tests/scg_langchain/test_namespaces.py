@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableLambda
 
 from scg_langchain import SCGMemory, SCGRetriever
 from scg_langchain.namespaces import _KEPT, memory_in
-from shared_core import MemoryEntry
+from shared_core import MemoryEntry, SCGConfig
 
 USERS = {"anna": ("users", "anna"), "ben": ("users", "ben")}
 TEXTS = ["{} adopted a puppy", "{} painted the kitchen", "{} takes the train to Lyon", "{} sold the canoe"]
@@ -18,7 +18,7 @@ TEXTS = ["{} adopted a puppy", "{} painted the kitchen", "{} takes the train to 
 
 @pytest.fixture
 def retriever(open_memory):
-    memory = open_memory("m.db", namespace="nobody")
+    memory = open_memory("m.db", namespace="nobody", config=SCGConfig(assimilate=0, width=1))
     for user, namespace in USERS.items():
         entries = [MemoryEntry(text.format(user), f"{user}-{place}") for place, text in enumerate(TEXTS)]
         memory_in(memory, namespace).remember(entries, use_model=False)

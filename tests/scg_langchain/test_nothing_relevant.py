@@ -6,13 +6,12 @@ import pytest
 from langchain.agents import create_agent
 
 from scg_langchain import SCGMemoryMiddleware, SCGStore, create_memory_tools
-from shared_core import SCGConfig
 from tests.scg_langchain.scripted import ScriptedModel
 
 
 @pytest.fixture
 def memory(open_memory):
-    memory = open_memory("memory.db", config=SCGConfig(assimilate=0))
+    memory = open_memory("memory.db")
     memory.remember("I adopted a puppy named Rex", id="1")
     return memory
 

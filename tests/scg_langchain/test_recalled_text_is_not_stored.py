@@ -6,7 +6,6 @@ from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 
 from scg_langchain import SCGMemoryMiddleware
-from shared_core import SCGConfig
 from tests.scg_langchain.scripted import ScriptedModel
 
 FACTS = ["I adopted a puppy named Rex", "Rex sleeps on the sofa", "Rex is afraid of thunder"]
@@ -18,7 +17,7 @@ def parrot(messages):
 
 
 def test_a_model_that_repeats_its_memory_does_not_fill_it(open_memory):
-    memory = open_memory("memory.db", config=SCGConfig(assimilate=0))
+    memory = open_memory("memory.db")
     for fact in FACTS:
         memory.remember(fact, speaker="Anna")
     agent = create_agent(
@@ -34,7 +33,7 @@ def test_a_model_that_repeats_its_memory_does_not_fill_it(open_memory):
 
 
 def test_what_the_answer_adds_to_its_memory_is_stored(open_memory):
-    memory = open_memory("memory.db", config=SCGConfig(assimilate=0))
+    memory = open_memory("memory.db")
     memory.remember(FACTS[0], id="1", speaker="Anna")
     model = ScriptedModel(script=[f"* {FACTS[0].upper()}\nHe must be two by now.\n- [1] Anna: {FACTS[0]}"])
     agent = create_agent(model, middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0)])

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from scg_langchain import SCGRetriever, UnsupportedError
 from scg_langchain.documents import RECALL
-from shared_core import Filter
+from shared_core import Filter, SCGConfig
 from shared_core.errors import InvalidInputError
 
 QUESTION = "What pet did she get?"
@@ -83,8 +83,19 @@ def test_unusable_settings_are_refused(open_memory, fields):
 def test_unusable_arguments_of_a_call_are_refused(retriever):
     with pytest.raises(UnsupportedError):
         retriever.invoke(QUESTION, filter={"a": {"$ne": 1}})
-    with pytest.raises(TypeError, match="fetch_k"):
-        retriever.invoke(QUESTION, fetch_k=20)
+    for call in (
+        lambda: retriever.invoke(QUESTION, fetch_k=20),
+        lambda: asyncio.run(retriever.ainvoke(QUESTION, where={"a": 1})),
+        lambda: retriever.bind(search_kwargs={"k": 1}).invoke(QUESTION),
+    ):
+        with pytest.raises(UnsupportedError, match=r"fetch_k|where|search_kwargs"):
+            call()
+    for least in (7, -0.1, "0.5", True, float("nan")):
+        with pytest.raises(InvalidInputError, match="score_threshold"):
+            retriever.invoke(QUESTION, score_threshold=least)
+    for name, value in (("k", 0), ("filter", {"a": {"$ne": 1}}), ("score_threshold", 7)):
+        with pytest.raises(ValidationError):
+            setattr(retriever, name, value)
     with pytest.raises(InvalidInputError):
         retriever.invoke(QUESTION, k=0)
     with pytest.raises(InvalidInputError):
@@ -101,7 +112,8 @@ def test_constructors(open_memory, tmp_path, documents):
     retriever = SCGRetriever.from_texts(texts, metadatas, ids=ids, memory=memory, namespace=("users", "anna"), k=1)
     assert len(retriever.invoke(QUESTION)) == 1
     assert not memory.entries
-    assert SCGRetriever.from_texts(["x"], memory=open_memory(), use_model=False).memory.stats().waiting == 1
+    full = open_memory(config=SCGConfig())
+    assert SCGRetriever.from_texts(["x"], memory=full, use_model=False).memory.stats().waiting == 1
     again = SCGRetriever.from_memory(tmp_path / "m.db", namespace=("users", "anna"))
     with again.memory:
         assert len(again.memory.in_namespace(("users", "anna")).entries) == 4

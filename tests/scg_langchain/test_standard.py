@@ -4,6 +4,7 @@ import pytest
 from langchain_tests.integration_tests import RetrieversIntegrationTests, VectorStoreIntegrationTests
 
 from scg_langchain import SCGRetriever, SCGVectorStore
+from shared_core import SCGConfig
 
 
 class TestSCGRetriever(RetrieversIntegrationTests):
@@ -27,4 +28,4 @@ class TestSCGRetriever(RetrieversIntegrationTests):
 class TestSCGVectorStore(VectorStoreIntegrationTests):
     @pytest.fixture
     def vectorstore(self, open_memory):
-        return SCGVectorStore(open_memory())
+        return SCGVectorStore(open_memory(config=SCGConfig()))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cache
+from itertools import count
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,6 +55,7 @@ operations = st.one_of(
 )
 batches = st.lists(st.lists(operations, min_size=1, max_size=5), min_size=1, max_size=8)
 
+_NUMBERS = count()
 EVERYTHING = [SearchOp((), limit=99), *(ListNamespacesOp(max_depth=depth) for depth in (None, 0, 1, 2, 3))]
 
 
@@ -113,15 +116,21 @@ def plainly(results):
     return [plain_one(result) for result in results]
 
 
-def store_without_model():
+@cache
+def file_without_model():
     """Listing, reading and writing need no model: there is none at this path."""
-    return SCGStore(SchemaMemory.open(":memory:", model="/nowhere", config=SCGConfig(assimilate=0)))
+    return SchemaMemory.open(":memory:", model="/nowhere", config=SCGConfig(assimilate=0))
+
+
+def new_store():
+    """A store with nothing in it, beside those of other examples."""
+    return SCGStore(file_without_model().in_namespace(f"example {next(_NUMBERS)}"))
 
 
 @settings(max_examples=80)
 @given(batches)
 def test_any_operations_give_the_same_as_the_reference(sequence):
-    store, reference = store_without_model(), Reference()
+    store, reference = new_store(), Reference()
     for ops in sequence:
         assert plainly(store.batch(ops)) == plainly(reference.batch(ops))
     assert plainly(store.batch(EVERYTHING)) == plainly(reference.batch(EVERYTHING))
@@ -130,7 +139,7 @@ def test_any_operations_give_the_same_as_the_reference(sequence):
 @settings(max_examples=25)
 @given(batches)
 def test_the_async_twins_do_the_same(sequence):
-    store, twin = store_without_model(), store_without_model()
+    store, twin = new_store(), new_store()
 
     async def use():
         return [plainly(await twin.abatch(ops)) for ops in sequence]
@@ -141,7 +150,7 @@ def test_the_async_twins_do_the_same(sequence):
 @settings(max_examples=25)
 @given(st.lists(st.tuples(namespaces, keys, objects), max_size=12), prefixes, filters, st.integers(1, 4))
 def test_pages_add_up_to_the_whole(items, prefix, condition, size):
-    store = store_without_model()
+    store = new_store()
     store.batch([PutOp(*item) for item in items])
     whole = plainly([store.search(prefix, filter=condition, limit=1000)])[0]
     pages = [

@@ -182,6 +182,13 @@ def test_a_namespace_that_is_none_is_refused_at_once(memory, namespace):
         RecallTool(memory=memory, namespace=namespace)
 
 
+def test_a_threshold_that_is_none_is_refused(memory):
+    with pytest.raises(InvalidInputError, match="score_threshold"):
+        create_memory_tools(memory, score_threshold=3)
+    with pytest.raises(ValueError, match="score_threshold"):
+        RecallTool(memory=memory, score_threshold=-1)
+
+
 def test_a_number_names_a_user_and_braces_in_a_value_are_text(memory):
     [remember, *_] = create_memory_tools(memory, namespace=("{user_id}",))
     call(remember, {"configurable": {"user_id": 7}}, text=SAID)

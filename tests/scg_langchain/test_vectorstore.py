@@ -6,9 +6,11 @@ import pytest
 from langchain_classic.memory import VectorStoreRetrieverMemory
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.indexing import InMemoryRecordManager, aindex, index
+from langchain_core.vectorstores import VectorStoreRetriever
 
 from scg_langchain import SCGVectorStore, UnsupportedError
+from shared_core import SCGConfig
 from shared_core.errors import InvalidInputError
 
 EMBEDDING = DeterministicFakeEmbedding(size=8)
@@ -101,7 +103,23 @@ def test_ids_update_delete_and_get(store, documents):
     assert not store.memory.entries
 
 
-def test_batches_and_bulk(store):
+@pytest.mark.parametrize("least", [2, -0.5, "0.5", True])
+def test_a_threshold_that_is_none_is_refused(store, least):
+    with pytest.raises(InvalidInputError, match="score_threshold"):
+        store.similarity_search_with_relevance_scores(QUESTION, score_threshold=least)
+    with pytest.raises(InvalidInputError, match="score_threshold"):
+        asyncio.run(store.asimilarity_search_with_relevance_scores(QUESTION, score_threshold=least))
+
+
+def test_ids_are_a_list(store):
+    for call in (store.get_by_ids, store.delete):
+        with pytest.raises(InvalidInputError, match="ids"):
+            call("t1")
+    assert len(store.memory.entries) == 4
+
+
+def test_batches_and_bulk(open_memory):
+    store = SCGVectorStore(open_memory(config=SCGConfig()))
     ids = store.add_texts([f"text {number}" for number in range(7)], batch_size=3, use_model=False)
     assert len(set(ids)) == 7
     assert store.memory.stats().waiting == 7
@@ -121,19 +139,25 @@ def test_what_does_not_fit_together_is_refused_before_anything_is_stored(store):
     assert len(store.memory.entries) == 4
 
 
-def test_indexing(open_memory, documents):
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_indexing(open_memory, documents, asynchronous):
     store, records = SCGVectorStore(open_memory()), InMemoryRecordManager("m")
     records.create_schema()
 
     def run(batch, cleanup):
         options = {"cleanup": cleanup, "source_id_key": "channel", "key_encoder": "sha256", "batch_size": 2}
-        result = index(batch, records, store, **options)
+        call = aindex if asynchronous else index
+        result = call(batch, records, store, **options)
+        result = asyncio.run(result) if asynchronous else result
         return result["num_added"], result["num_updated"], result["num_skipped"], result["num_deleted"]
 
     assert run(documents, "full") == (4, 0, 0, 0)
     assert run(documents, "full") == (0, 0, 4, 0)
     changed = [Document("The quince jelly is finished.", metadata={"channel": "club"})]
     assert run(changed, "incremental") == (1, 0, 0, 1)
+    assert run([*documents[:1], *changed], "scoped_full") == (0, 0, 2, 1)  # of its sources, phone and club, t2 is gone
+    assert run(documents[:2], None) == (1, 0, 1, 0)  # deletes nothing
+    assert len(store.memory.entries) == 4
     assert run([*documents[:2], *changed], "full") == (0, 0, 3, 1)
     assert {entry.text for entry in store.memory.entries} == {
         document.page_content for document in [*documents[:2], *changed]
@@ -150,8 +174,9 @@ def test_a_vector_store_memory(open_memory):
 
 
 def test_what_needs_vectors_is_refused(store):
-    retriever = store.as_retriever(search_type="mmr")
+    retriever = VectorStoreRetriever(vectorstore=store, search_type="mmr")
     for call in (
+        lambda: store.as_retriever(search_type="mmr"),
         lambda: store.max_marginal_relevance_search(QUESTION),
         lambda: store.search(QUESTION, "mmr"),
         lambda: store.similarity_search_by_vector([0.1]),
