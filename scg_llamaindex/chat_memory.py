@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from llama_index.core.base.llms.types import ChatMessage
-from llama_index.core.memory import Memory
+from llama_index.core.memory import InsertMethod, Memory
 from llama_index.core.storage.chat_store.base_db import MessageStatus
 
 from scg_llamaindex.memory_block import SCGMemoryBlock
@@ -60,6 +60,8 @@ class SCGChatMemory(Memory):
             accept_short_term_memory=False,  # it has got everything before
             score_threshold=score_threshold,
         )
+        # Not into a system message, which LlamaIndex's ReAct agent drops.
+        settings.setdefault("insert_method", InsertMethod.USER)
         blocks = [block, *(settings.pop("memory_blocks", None) or ())]
         return cast("Self", cls.from_defaults(session_id=session_id, memory_blocks=blocks, **settings))
 

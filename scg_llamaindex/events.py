@@ -12,7 +12,7 @@ from shared_core import Recall
 _dispatcher = get_dispatcher(__name__)
 
 
-class SCGRecallEvent(BaseEvent):  # type: ignore[misc]  # known to be a class at run time only
+class SCGRecallEvent(BaseEvent):
     """A memory recalled.
 
     Attributes:

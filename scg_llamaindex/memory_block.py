@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from llama_index.core.base.llms.types import ChatMessage, MessageRole
+from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
 from llama_index.core.memory import BaseMemoryBlock
 from llama_index.core.utils import get_tokenizer
@@ -23,8 +23,8 @@ from shared_core.recall import RELEVANT, describe
 # Recalls that are kept, one for each session: an agent asks for its memory at every step of a turn.
 _KEPT: Final = 64
 _SPEAKERS: Final = {MessageRole.USER: "User", MessageRole.ASSISTANT: "Assistant"}
+_INJECTED: Final = "<memory>"  # what LlamaIndex begins the text of memory blocks with
 _CALLS: Final = "tool_calls"
-_SESSION: Final = "session_id"
 
 
 class SCGMemoryBlock(BaseMemoryBlock[str]):
@@ -138,7 +138,9 @@ class SCGMemoryBlock(BaseMemoryBlock[str]):
 
 
 def _text(message: ChatMessage) -> str:
-    return (message.content or "").replace("\x00", "").strip()
+    """What was said; text that a memory put before it is not."""
+    said = (block.text for block in message.blocks if isinstance(block, TextBlock))
+    return "\n".join(text for text in said if not text.lstrip().startswith(_INJECTED)).replace("\x00", "").strip()
 
 
 def _entries_of(message: ChatMessage, session: str | None) -> list[MemoryEntry]:
