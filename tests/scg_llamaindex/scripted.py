@@ -10,7 +10,7 @@ from llama_index.core.base.llms.types import (
     LLMMetadata,
     MessageRole,
 )
-from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.tools import ToolSelection
 
@@ -18,7 +18,7 @@ from llama_index.core.tools import ToolSelection
 class ScriptedLLM(FunctionCallingLLM):
     """Says the lines in order (the last one for ever); a line ``(tool, arguments)`` calls a tool."""
 
-    script: list[Any] = ["Fine."]
+    script: list[Any] = Field(default_factory=lambda: ["Fine."])
     calls_functions: bool = True
     _shown: list[list[ChatMessage]] = PrivateAttr(default_factory=list)
 
