@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from scg_llamaindex.chat_memory import SCGChatMemory
     from scg_llamaindex.errors import UnsupportedError
     from scg_llamaindex.events import SCGRecallEvent
+    from scg_llamaindex.graph import SCGPGRetriever, property_graph_store
     from scg_llamaindex.index import SCGIndex
     from scg_llamaindex.memory_block import SCGMemoryBlock
     from scg_llamaindex.nodes import RecalledNode
@@ -22,9 +23,11 @@ __all__ = [
     "SCGChatMemory",
     "SCGIndex",
     "SCGMemoryBlock",
+    "SCGPGRetriever",
     "SCGRecallEvent",
     "SCGRetriever",
     "UnsupportedError",
+    "property_graph_store",
     "recall_model",
 ]
 
@@ -33,9 +36,11 @@ _HOMES = {
     "SCGChatMemory": "chat_memory",
     "SCGIndex": "index",
     "SCGMemoryBlock": "memory_block",
+    "SCGPGRetriever": "graph",
     "SCGRecallEvent": "events",
     "SCGRetriever": "retriever",
     "UnsupportedError": "errors",
+    "property_graph_store": "graph",
     "recall_model": "chain_models",
 }
 
