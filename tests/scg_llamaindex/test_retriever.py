@@ -155,11 +155,15 @@ def test_callbacks_and_instrumentation_are_told_why(retriever):
 
 def test_a_query_engine_with_node_postprocessors(sensible, scripted):
     llm = scripted("Rex.")
+    retriever = SCGRetriever(sensible, similarity_top_k=3)
+    best, second, *_ = (found.score for found in retriever.retrieve(QUESTION))
+    assert best > second
     engine = RetrieverQueryEngine.from_args(
-        SCGRetriever(sensible, similarity_top_k=3),
+        retriever,
         llm=llm,
         node_postprocessors=[
-            SimilarityPostprocessor(similarity_cutoff=0.2),
+            # Only the best is above it.
+            SimilarityPostprocessor(similarity_cutoff=(best + second) / 2),
             LongContextReorder(),
         ],
     )
