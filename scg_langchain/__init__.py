@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shared_core.door import lazy_door
+from shared_core.errors import UnsupportedError
+
 if TYPE_CHECKING:
     from scg_langchain.chain_memory import SCGMemory
     from scg_langchain.chain_models import recall_model
-    from scg_langchain.errors import UnsupportedError
     from scg_langchain.history import SCGChatMessageHistory
     from scg_langchain.middleware import SCGMemoryMiddleware
     from scg_langchain.retriever import SCGRetriever
@@ -44,7 +46,6 @@ _HOMES = {
     "SCGRetriever": "retriever",
     "SCGStore": "store",
     "SCGVectorStore": "vectorstore",
-    "UnsupportedError": "errors",
     "create_memory_tools": "tools",
     "recall_model": "chain_models",
 }
@@ -56,20 +57,5 @@ _EXTRAS = {
     "langgraph": "langgraph",
 }
 
-
-def __getattr__(name: str) -> object:
-    # Loaded when asked for: not every use has every package of LangChain.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    try:
-        home: object = import_module(f"{__name__}.{_HOMES[name]}")
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in _EXTRAS:
-            raise
-        raise ImportError(
-            f"{name} needs {package}, which is not installed: pip install 'scg-mem[{_EXTRAS[package]}]'"
-        ) from error
-    return getattr(home, name)
+# Loaded when asked for: not every use has every package of LangChain.
+__getattr__ = lazy_door(__name__, _HOMES, _EXTRAS)

@@ -13,8 +13,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import ConfigDict, Field
 
 from scg_langchain.messages import is_recalled, message_entry, recalled_message
-from scg_langchain.namespaces import memory_in
 from shared_core import MemoryEntry, Recall, SchemaMemory
+from shared_core.adapting import memory_in
 from shared_core.errors import InvalidInputError
 from shared_core.recall import RELEVANT
 

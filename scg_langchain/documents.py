@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
-from dataclasses import asdict, replace
-from datetime import datetime
+from dataclasses import asdict
 from typing import Any
 
 from langchain_core.documents import Document
 
 from shared_core import MemoryEntry
-from shared_core.entry import parse_time
+from shared_core.adapting import document_entry, document_metadata
 from shared_core.errors import InvalidInputError
 from shared_core.recall import RecalledEntry
 
@@ -67,36 +65,18 @@ def entries_of(documents: Sequence[Document], ids: Sequence[str | None] | None =
 
 
 def entry_of(document: Document, id: str | None = None) -> MemoryEntry:
-    """The memory entry of a document.
-
-    The metadata is kept whole. ``speaker``, ``session`` (text or a whole number) and ``occurred_at`` (a ``datetime``
-    or ISO 8601 text) become the entry's source, which ranking and filters use; where they are something else, they
-    are metadata like any other.
+    """The memory entry of a document, by :func:`shared_core.adapting.document_entry`.
 
     Raises:
         InvalidInputError: if it cannot be stored: without text, or with metadata that JSON cannot carry.
     """
     metadata = {name: value for name, value in document.metadata.items() if name != RECALL}
-    if isinstance(metadata.get("occurred_at"), datetime):
-        metadata["occurred_at"] = metadata["occurred_at"].isoformat()
-    text, caption = _uncaptioned(document.page_content, metadata.get("caption"))
-    entry = MemoryEntry(
-        text,
-        id,
-        name_of(metadata.get("speaker")),
-        name_of(metadata.get("session")),
-        _time(metadata.get("occurred_at")),
-        caption,
-    )
-    # What the entry's own fields give back unchanged is not kept twice.
-    known = _source(entry)
-    rest = {name: value for name, value in metadata.items() if name not in known or known[name] != value}
-    return replace(entry, metadata=deepcopy(rest))
+    return document_entry(document.page_content, id, metadata)
 
 
 def document_of(entry: MemoryEntry) -> Document:
     """The document of a memory entry; its source stands in the metadata, the time as ISO 8601 text."""
-    return Document(entry.content, id=entry.id, metadata={**_source(entry), **deepcopy(dict(entry.metadata))})
+    return Document(entry.content, id=entry.id, metadata=document_metadata(entry))
 
 
 def found_document(one: RecalledEntry) -> Document:
@@ -105,34 +85,3 @@ def found_document(one: RecalledEntry) -> Document:
     reasons = [asdict(reason) for reason in one.reasons]
     document.metadata[RECALL] = Finding(score=one.score, relevance=one.relevance, reasons=reasons)
     return document
-
-
-def name_of(value: object) -> str | None:
-    """A speaker or session by name; numbers become text, and what names nothing is ``None``."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return value if isinstance(value, str) else None
-
-
-def _uncaptioned(content: str, caption: object) -> tuple[str, str | None]:
-    """Text and caption of an entry by its content, if it has the caption."""
-    ending = f"[image: {caption}]"
-    if not isinstance(caption, str) or not caption or not content.endswith(ending):
-        return content, None
-    if content == ending:
-        return "", caption
-    text = content.removesuffix(f" {ending}")
-    return (content, None) if text == content else (text, caption)
-
-
-def _time(value: object) -> datetime | None:
-    try:
-        return parse_time(value)
-    except InvalidInputError:
-        return None
-
-
-def _source(entry: MemoryEntry) -> dict[str, Any]:
-    """The fields of an entry that are metadata of a document."""
-    fields = entry.to_dict()
-    return {name: fields[name] for name in ("speaker", "session", "occurred_at", "caption") if name in fields}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scg_langchain.documents import name_of
-from scg_langchain.errors import UnsupportedError
 from shared_core import Filter
+from shared_core.adapting import name_of
 from shared_core.entry import parse_time
+from shared_core.errors import UnsupportedError
 
 _SUPPORTED = (
     "supported: metadata fields by equality ($eq), speaker and session by $eq and $in, occurred_at by $gte and $lt, and"

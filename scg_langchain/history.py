@@ -9,8 +9,8 @@ from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage
 
 from scg_langchain.messages import is_recalled, message_entry, stored_message
-from scg_langchain.namespaces import Namespace, as_memory, memory_in
 from shared_core import MemoryEntry, SchemaMemory
+from shared_core.adapting import Namespace, as_memory, memory_in
 from shared_core.errors import InvalidInputError
 
 

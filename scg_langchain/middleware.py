@@ -17,12 +17,12 @@ from scg_langchain.messages import RECALLED
 from scg_langchain.scope import Scope
 from scg_langchain.selection import Selection
 from scg_langchain.spelling import cleaned
-from scg_langchain.threshold import at_least, check_threshold
+from scg_langchain.threshold import at_least
 from scg_langchain.tools import create_memory_tools
 from scg_langchain.turn import Turn, answer_entries
 from shared_core import MemoryEntry, SchemaMemory
 from shared_core.errors import InvalidInputError
-from shared_core.recall import RELEVANT, Recall, check_count, describe
+from shared_core.recall import RELEVANT, Recall, check_count, check_threshold, describe
 
 _HEADER = (
     "Recalled from the memory of earlier conversations, as background to the message above. The user did not write "

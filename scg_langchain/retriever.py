@@ -13,11 +13,11 @@ from langchain_core.runnables import RunnableConfig, ensure_config
 from pydantic import ConfigDict, Field, field_validator
 
 from scg_langchain.documents import documents_from, entries_of, found_document
-from scg_langchain.errors import refuse
 from scg_langchain.filters import as_filter
-from scg_langchain.namespaces import Namespace, as_memory, memory_in
-from scg_langchain.threshold import check_threshold
 from shared_core import Filter, Recall, SchemaMemory
+from shared_core.adapting import Namespace, as_memory, memory_in
+from shared_core.errors import refuse
+from shared_core.recall import check_threshold
 
 
 class SCGRetriever(BaseRetriever):

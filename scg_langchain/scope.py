@@ -9,8 +9,8 @@ from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 
-from scg_langchain.namespaces import memory_in
 from shared_core import SchemaMemory
+from shared_core.adapting import memory_in
 from shared_core.entry import check_namespace
 from shared_core.errors import InvalidInputError
 

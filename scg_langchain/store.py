@@ -27,12 +27,12 @@ from langgraph.store.base import (
 
 from scg_langchain.conditions import choose_namespaces, meets_filter
 from scg_langchain.items import WHOLE, StoredItem, new_item, searchable_text
-from scg_langchain.namespaces import memory_in
 from scg_langchain.operations import Operations, check_minutes, check_paths
 from scg_langchain.scope import check_memory
 from scg_langchain.selection import Selection
 from scg_langchain.spelling import cleaned, read, spell
 from shared_core import Filter, MemoryEntry, SchemaMemory
+from shared_core.adapting import memory_in
 from shared_core.errors import InvalidInputError, SCGError
 from shared_core.recall import Recall
 

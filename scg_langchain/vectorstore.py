@@ -10,13 +10,11 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from scg_langchain.documents import document_of, documents_from, entries_of
-from scg_langchain.errors import UnsupportedError, refuse
 from scg_langchain.filters import as_filter
-from scg_langchain.namespaces import as_memory
-from scg_langchain.threshold import check_threshold
 from shared_core import MemoryEntry, SchemaMemory
-from shared_core.errors import InvalidInputError
-from shared_core.recall import RecalledEntry
+from shared_core.adapting import as_memory
+from shared_core.errors import InvalidInputError, UnsupportedError, refuse
+from shared_core.recall import RecalledEntry, check_threshold
 
 _SEARCH = "k and filter; score_threshold with the search type similarity_score_threshold"
 _NO_MMR = "search type 'mmr' compares vectors, and there are none: use 'similarity'"

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shared_core.door import lazy_door
+from shared_core.errors import UnsupportedError
+
 if TYPE_CHECKING:
     from scg_llamaindex.chain_models import recall_model
     from scg_llamaindex.chat_memory import SCGChatMemory
-    from scg_llamaindex.errors import UnsupportedError
     from scg_llamaindex.events import SCGRecallEvent
     from scg_llamaindex.graph import SCGPGRetriever, property_graph_store
     from scg_llamaindex.index import SCGIndex
@@ -39,24 +41,9 @@ _HOMES = {
     "SCGPGRetriever": "graph",
     "SCGRecallEvent": "events",
     "SCGRetriever": "retriever",
-    "UnsupportedError": "errors",
     "property_graph_store": "graph",
     "recall_model": "chain_models",
 }
 
-
-def __getattr__(name: str) -> object:
-    # Loaded when asked for: LlamaIndex takes seconds to import.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    try:
-        home: object = import_module(f"{__name__}.{_HOMES[name]}")
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "llama_index":
-            raise
-        raise ImportError(
-            f"{name} needs llama_index, which is not installed: pip install 'scg-mem[llamaindex]'"
-        ) from error
-    return getattr(home, name)
+# Loaded when asked for: LlamaIndex takes seconds to import.
+__getattr__ = lazy_door(__name__, _HOMES, {"llama_index": "llamaindex"})

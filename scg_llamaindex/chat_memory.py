@@ -10,8 +10,8 @@ from llama_index.core.memory import InsertMethod, Memory
 from llama_index.core.storage.chat_store.base_db import MessageStatus
 
 from scg_llamaindex.memory_block import SCGMemoryBlock
-from scg_llamaindex.namespaces import Namespace, as_memory, memory_in
 from shared_core import SchemaMemory
+from shared_core.adapting import Namespace, as_memory, memory_in
 from shared_core.recall import RELEVANT
 
 

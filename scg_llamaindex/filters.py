@@ -9,11 +9,17 @@ from typing import Any, Final
 
 from llama_index.core.vector_stores.types import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
-from scg_llamaindex.errors import UnsupportedError
 from scg_llamaindex.nodes import metadata_of
 from shared_core import Filter, MemoryEntry
 from shared_core.entry import parse_time
-from shared_core.errors import InvalidInputError
+from shared_core.errors import InvalidInputError, UnsupportedError
+from shared_core.filters import instant
+
+
+def _holds(value: list[Any] | str, wanted: object) -> bool:
+    """Whether a list has an item, or a text a part."""
+    return (not isinstance(value, str) or isinstance(wanted, str)) and wanted in value
+
 
 _ORDER: Final[Mapping[FilterOperator, Callable[[Any, Any], bool]]] = {
     FilterOperator.GT: gt,
@@ -27,9 +33,9 @@ _TESTS: Final[Mapping[FilterOperator, Callable[[Any, Any], bool]]] = {
     FilterOperator.NE: lambda value, wanted: value != wanted,
     FilterOperator.IN: lambda value, wanted: value in wanted,
     FilterOperator.NIN: lambda value, wanted: value not in wanted,
-    FilterOperator.ANY: lambda value, wanted: any(one in value for one in wanted),
-    FilterOperator.ALL: lambda value, wanted: all(one in value for one in wanted),
-    FilterOperator.CONTAINS: lambda value, wanted: wanted in value,
+    FilterOperator.ANY: lambda value, wanted: any(_holds(value, one) for one in wanted),
+    FilterOperator.ALL: lambda value, wanted: all(_holds(value, one) for one in wanted),
+    FilterOperator.CONTAINS: _holds,
 }
 _OF_LISTS: Final = (FilterOperator.ANY, FilterOperator.ALL, FilterOperator.CONTAINS)
 _WITH_LISTS: Final = (FilterOperator.IN, FilterOperator.NIN, FilterOperator.ANY, FilterOperator.ALL)
@@ -109,24 +115,16 @@ def _meets_one(value: Any, one: MetadataFilter) -> bool:
 
 def _compare(one: MetadataFilter, value: object) -> bool:
     """Whether an order holds: of numbers, of texts, and of times by when they are; never of one with another."""
-    left, right = value, one.value
+    test, wanted = _ORDER[one.operator], one.value
     if one.key == "occurred_at":
         try:
-            times = Filter(after=parse_time(right)), Filter(before=parse_time(right))
-            moment = MemoryEntry("-", occurred_at=parse_time(left))
+            return test(instant(parse_time(value)), instant(parse_time(wanted)))
         except InvalidInputError:
             return False
-        not_before, earlier = (each.matches(moment) for each in times)
-        later = not_before and not _same_instant(left, right)
-        return {">": later, ">=": not_before, "<": earlier, "<=": not later}[one.operator.value]
-    numbers = all(isinstance(side, int | float) and not isinstance(side, bool) for side in (left, right))
-    if not numbers and not (isinstance(left, str) and isinstance(right, str)):
-        return False
-    return _ORDER[one.operator](left, right)
+    if (_is_number(value) and _is_number(wanted)) or (isinstance(value, str) and isinstance(wanted, str)):
+        return test(value, wanted)
+    return False
 
 
-def _same_instant(left: object, right: object) -> bool:
-    moment = MemoryEntry("-", occurred_at=parse_time(right))
-    return Filter(after=parse_time(left)).matches(moment) and Filter(after=parse_time(right)).matches(
-        MemoryEntry("-", occurred_at=parse_time(left))
-    )
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

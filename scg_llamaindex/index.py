@@ -19,11 +19,11 @@ from llama_index.core.settings import Settings
 from llama_index.core.storage.docstore.types import BaseDocumentStore, RefDocInfo
 from llama_index.core.storage.storage_context import StorageContext
 
-from scg_llamaindex.errors import UnsupportedError
-from scg_llamaindex.namespaces import Namespace, as_memory, memory_in
 from scg_llamaindex.nodes import entries_of, node_of
 from scg_llamaindex.retriever import SCGRetriever
 from shared_core import SchemaMemory
+from shared_core.adapting import Namespace, as_memory, memory_in
+from shared_core.errors import refuse
 
 _SETTINGS = tuple(name for name in signature(SCGRetriever).parameters if name not in ("memory", "object_map"))
 
@@ -121,9 +121,7 @@ class SCGIndex(BaseIndex[EmptyIndexStruct]):
 
     def as_retriever(self, **kwargs: Any) -> SCGRetriever:
         """A retriever on the index; ``kwargs`` are its settings, and unknown ones are refused."""
-        unknown = sorted(set(kwargs) - set(_SETTINGS))
-        if unknown:
-            raise UnsupportedError(f"unsupported arguments: {', '.join(unknown)} (supported: {', '.join(_SETTINGS)})")
+        refuse({name: kwargs[name] for name in kwargs.keys() - set(_SETTINGS)}, ", ".join(_SETTINGS))
         kwargs.setdefault("callback_manager", self._callback_manager)
         return SCGRetriever(self._memory, object_map=self._object_map, **kwargs)
 
@@ -132,9 +130,8 @@ class SCGIndex(BaseIndex[EmptyIndexStruct]):
         from llama_index.core.query_engine import RetrieverQueryEngine
 
         known = {name for name in signature(RetrieverQueryEngine.from_args).parameters if name != "kwargs"}
-        unknown = sorted(set(kwargs) - known - set(_SETTINGS))
-        if unknown:
-            raise UnsupportedError(f"unsupported arguments of a query engine: {', '.join(unknown)}")
+        known = {*known, *_SETTINGS}
+        refuse({name: kwargs[name] for name in kwargs.keys() - known}, ", ".join(sorted(known)))
         return _Engines(self, kwargs).as_query_engine(llm, **_without_settings(kwargs))
 
     def as_chat_engine(
@@ -145,7 +142,7 @@ class SCGIndex(BaseIndex[EmptyIndexStruct]):
 
     def delete_nodes(self, node_ids: list[str], delete_from_docstore: bool = False, **delete_kwargs: Any) -> None:
         """Erase nodes, from the document store as well, whatever ``delete_from_docstore`` says."""
-        _refuse(delete_kwargs)
+        refuse(delete_kwargs, "delete_from_docstore")
         self._memory.forget(ids=node_ids)
         for node_id in node_ids:
             self.docstore.delete_document(node_id, raise_error=False)
@@ -154,7 +151,7 @@ class SCGIndex(BaseIndex[EmptyIndexStruct]):
         self, node_ids: list[str], delete_from_docstore: bool = False, **delete_kwargs: Any
     ) -> None:
         """:meth:`delete_nodes`, without blocking the event loop."""
-        _refuse(delete_kwargs)
+        refuse(delete_kwargs, "delete_from_docstore")
         await self._memory.aforget(ids=node_ids)
         for node_id in node_ids:
             await self.docstore.adelete_document(node_id, raise_error=False)
@@ -169,14 +166,14 @@ class SCGIndex(BaseIndex[EmptyIndexStruct]):
 
     async def ainsert_nodes(self, nodes: Sequence[BaseNode], **insert_kwargs: Any) -> None:
         """:meth:`insert_nodes`, without blocking the event loop."""
-        _refuse(insert_kwargs)
+        refuse(insert_kwargs, "none; use_model is a setting of the index")
         await self._memory.aremember(entries_of(nodes), use_model=self._use_model)
         self._keep_objects(nodes)
         await self.docstore.async_add_documents(nodes, allow_update=True)
 
     def insert_nodes(self, nodes: Sequence[BaseNode], **insert_kwargs: Any) -> None:
         """Add nodes; an id that exists is an update."""
-        _refuse(insert_kwargs)
+        refuse(insert_kwargs, "none; use_model is a setting of the index")
         self._insert(nodes)
         self._keep_objects(nodes)
         self.docstore.add_documents(nodes, allow_update=True)
@@ -226,11 +223,6 @@ class _Engines(SCGIndex):
 
 def _without_settings(kwargs: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in kwargs.items() if name not in _SETTINGS}
-
-
-def _refuse(unknown: dict[str, Any]) -> None:
-    if unknown:
-        raise UnsupportedError(f"unsupported arguments: {', '.join(sorted(unknown))}")
 
 
 def _register(docstore: BaseDocumentStore, nodes: Sequence[BaseNode]) -> None:

@@ -7,7 +7,6 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,10 +17,13 @@ from llama_index.core.utils import get_tokenizer
 
 from scg_llamaindex.events import tell
 from shared_core import MemoryEntry, Recall, SchemaMemory
+from shared_core.adapting import memory_in
 from shared_core.recall import RELEVANT, describe
 
 # Recalls that are kept, one for each session: an agent asks for its memory at every step of a turn.
 _KEPT: Final = 64
+# Messages of the prompt that may stand before what is wanted from a recall.
+_IN_PROMPT: Final = 64
 _SPEAKERS: Final = {MessageRole.USER: "User", MessageRole.ASSISTANT: "Assistant"}
 _INJECTED: Final = "<memory>"  # what LlamaIndex begins the text of memory blocks with
 _CALLS: Final = "tool_calls"
@@ -116,9 +118,8 @@ class SCGMemoryBlock(BaseMemoryBlock[str]):
         if kept is not None and kept.query == query:
             return kept
         memory = self._memory_of(session)
-        # All that are relevant, since those in the prompt are left out afterwards.
-        recall = await memory.arecall(query, k=(self.k or memory.config.k) + _KEPT)
-        recall = replace(recall, query=query)
+        # More than are wanted, since those that are in the prompt are left out afterwards.
+        recall = await memory.arecall(query, k=(self.k or memory.config.k) + _IN_PROMPT)
         tell(recall)
         with self._lock:
             self._recalls[session] = recall
@@ -134,7 +135,7 @@ class SCGMemoryBlock(BaseMemoryBlock[str]):
     def _memory_of(self, session: str | None) -> SchemaMemory:
         if self.shared or session is None:
             return self.memory
-        return self.memory.in_namespace((*self.memory.namespace, "session", session))
+        return memory_in(self.memory, (*self.memory.namespace, "session", session))
 
 
 def _text(message: ChatMessage) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from llama_index.core.bridge.pydantic import Field
@@ -13,7 +12,7 @@ from llama_index.core.schema import BaseNode, IndexNode, MetadataMode, NodeWithS
 from llama_index.core.storage.docstore.utils import json_to_doc
 
 from shared_core import MemoryEntry
-from shared_core.entry import parse_time
+from shared_core.adapting import document_entry, document_metadata
 from shared_core.errors import InvalidInputError
 from shared_core.recall import Reason, RecalledEntry
 
@@ -24,7 +23,6 @@ _ORDER = "order"
 # A node's text and metadata are the entry's own; an embedding is never used.
 _NOT_KEPT = ("id_", "text", "text_resource", "metadata", "embedding", "class_name", "obj")
 _WITH_RESOURCES = (ObjectType.DOCUMENT.value, ObjectType.MULTIMODAL.value)
-_SOURCE = ("speaker", "session", "occurred_at", "caption")
 
 
 class RecalledNode(NodeWithScore):
@@ -52,38 +50,19 @@ def entries_of(nodes: Iterable[BaseNode]) -> list[MemoryEntry]:
 
 
 def entry_of(node: BaseNode) -> MemoryEntry:
-    """The memory entry of a node.
-
-    The metadata is kept whole. ``speaker``, ``session`` (text or a whole number) and ``occurred_at`` (a ``datetime``
-    or ISO 8601 text) become the entry's source, which ranking and filters use; where they are something else, they
-    are metadata like any other.
+    """The memory entry of a node, by :func:`shared_core.adapting.document_entry`.
 
     Raises:
         InvalidInputError: if it cannot be stored: without text, or with metadata that JSON cannot carry.
     """
     if not isinstance(node, BaseNode):
         raise InvalidInputError(f"expected a node, not {type(node).__name__}")
-    metadata = dict(node.metadata)
-    if isinstance(metadata.get("occurred_at"), datetime):
-        metadata["occurred_at"] = metadata["occurred_at"].isoformat()
-    text, caption = _uncaptioned(node.get_content(MetadataMode.NONE), metadata.get("caption"))
-    entry = MemoryEntry(
-        text,
-        node.node_id,
-        name_of(metadata.get("speaker")),
-        name_of(metadata.get("session")),
-        _time(metadata.get("occurred_at")),
-        caption,
-    )
-    # What the entry's own fields give back unchanged is not kept twice.
-    known = _source(entry)
-    rest = {name: value for name, value in metadata.items() if name not in known or known[name] != value}
+    entry = document_entry(node.get_content(MetadataMode.NONE), node.node_id, node.metadata)
     kept = _beside_text(node)
-    if list({**known, **rest}) != list(metadata):
-        kept[_ORDER] = list(metadata)  # nodes are compared by a hash that depends on it
-    if kept:
-        rest[NODE] = kept
-    return replace(entry, metadata=deepcopy(rest))
+    order = list(node.metadata)
+    if list(document_metadata(entry)) != order:
+        kept[_ORDER] = order  # nodes are compared by a hash that depends on it
+    return replace(entry, metadata={**entry.metadata, NODE: kept}) if kept else entry
 
 
 def node_of(entry: MemoryEntry) -> BaseNode:
@@ -110,7 +89,7 @@ def node_of(entry: MemoryEntry) -> BaseNode:
 
 def metadata_of(entry: MemoryEntry) -> dict[str, Any]:
     """The metadata of an entry's node: its source, the time as ISO 8601 text, and what else was given."""
-    metadata = {**_source(entry), **deepcopy(dict(entry.metadata))}
+    metadata = document_metadata(entry)
     metadata.pop(NODE, None)
     return metadata
 
@@ -118,13 +97,6 @@ def metadata_of(entry: MemoryEntry) -> dict[str, Any]:
 def found_node(one: RecalledEntry) -> RecalledNode:
     """The node of a recalled entry; its score is the relevance."""
     return RecalledNode(node=node_of(one.entry), score=one.relevance, recall_score=one.score, reasons=one.reasons)
-
-
-def name_of(value: object) -> str | None:
-    """A speaker or session by name; numbers become text, and what names nothing is ``None``."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return value if isinstance(value, str) else None
 
 
 def _beside_text(node: BaseNode) -> dict[str, Any]:
@@ -136,27 +108,3 @@ def _beside_text(node: BaseNode) -> dict[str, Any]:
     if node.get_type() != TextNode.get_type():
         kept |= {"type": ObjectType(node.get_type()).value, "class": node.class_name()}
     return kept
-
-
-def _uncaptioned(content: str, caption: object) -> tuple[str, str | None]:
-    """Text and caption of an entry by its content, if it has the caption."""
-    ending = f"[image: {caption}]"
-    if not isinstance(caption, str) or not caption or not content.endswith(ending):
-        return content, None
-    if content == ending:
-        return "", caption
-    text = content.removesuffix(f" {ending}")
-    return (content, None) if text == content else (text, caption)
-
-
-def _time(value: object) -> datetime | None:
-    try:
-        return parse_time(value)
-    except InvalidInputError:
-        return None
-
-
-def _source(entry: MemoryEntry) -> dict[str, Any]:
-    """The fields of an entry that are metadata of a node."""
-    fields = entry.to_dict()
-    return {name: fields[name] for name in _SOURCE if name in fields}

@@ -16,12 +16,13 @@ from llama_index.core.vector_stores.types import MetadataFilters
 
 from scg_llamaindex.events import tell
 from scg_llamaindex.filters import MetadataCondition, as_filter
-from scg_llamaindex.namespaces import Namespace, as_memory, memory_in
 from scg_llamaindex.nodes import entries_of, found_node
 from shared_core import Filter, Recall, SCGConfig, SchemaMemory
+from shared_core.adapting import Namespace, as_memory, memory_in
 from shared_core.entry import parse_time
 from shared_core.errors import FormatError, InvalidInputError
 from shared_core.models import ModelSource
+from shared_core.recall import check_count, check_threshold
 
 _SETTINGS: Final = "scg_retriever.json"
 _ENTRIES: Final = "scg_memory.jsonl"
@@ -123,7 +124,6 @@ class SCGRetriever(BaseRetriever):
             "version": _VERSION,
             "namespace": self._memory.namespace,
             "config": {name: getattr(self._memory.config, name) for name in SCGConfig.__dataclass_fields__},
-            "read": self._memory.stats().waiting == 0,
             "similarity_top_k": self.similarity_top_k,
             "filters": _filter_to_dict(as_filter(self.filters)),
             "score_threshold": self.score_threshold,
@@ -168,8 +168,6 @@ class SCGRetriever(BaseRetriever):
                 config=SCGConfig(**settings["config"]),
             )
         memory.import_file(folder / _ENTRIES)
-        if settings["read"]:
-            memory.consolidate()  # what the model anticipates of entries is not in the file
         retriever = cls(
             memory,
             similarity_top_k=settings["similarity_top_k"],
@@ -192,10 +190,8 @@ class SCGRetriever(BaseRetriever):
     def _settings(self) -> tuple[int | None, Filter | None]:
         """Checked for every call: LlamaIndex lets them be set on the retriever at any time."""
         k, least = self.similarity_top_k, self.score_threshold
-        if k is not None and k < 1:
-            raise InvalidInputError(f"similarity_top_k must be a whole number of at least 1, not {k!r}")
-        if least is not None and not 0 <= least <= 1:
-            raise InvalidInputError(f"score_threshold is a relevance in [0, 1], not {least!r}")
+        check_count(k)
+        check_threshold(least)
         return k, as_filter(self.filters)
 
     def _nodes(self, recall: Recall) -> list[NodeWithScore]:

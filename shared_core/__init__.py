@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from shared_core.door import lazy_door
+
 if TYPE_CHECKING:
     from shared_core.config import SCGConfig
     from shared_core.entry import MemoryEntry
@@ -25,12 +27,5 @@ _HOMES = {
     "SchemaMemory": "memory",
 }
 
-
-def __getattr__(name: str) -> object:
-    # Loaded when asked for: torch and Transformers take seconds, and not every use of the package needs them.
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    home: object = import_module(f"{__name__}.{_HOMES[name]}")
-    return getattr(home, name)
+# Loaded when asked for: torch and Transformers take seconds, and not every use of the package needs them.
+__getattr__ = lazy_door(__name__, _HOMES)

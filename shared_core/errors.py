@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class SCGError(Exception):
     """Base of every error raised on purpose by this project."""
@@ -9,6 +11,10 @@ class SCGError(Exception):
 
 class InvalidInputError(SCGError, ValueError):
     """An argument, an entry or a query that cannot be used; nothing was stored."""
+
+
+class UnsupportedError(InvalidInputError, NotImplementedError):
+    """Something of a framework's interfaces that this memory cannot do; never ignored in silence."""
 
 
 class FormatError(SCGError, ValueError):
@@ -37,3 +43,17 @@ class StoreUnavailableError(StoreError):
 
 class ModelError(SCGError):
     """A language model could not be found, loaded or run."""
+
+
+def refuse(unknown: Mapping[str, object], known: str) -> None:
+    """Refuse keyword arguments that an interface lets through but nothing here would heed.
+
+    Args:
+        unknown: The arguments that are left.
+        known: What may be passed, in words.
+
+    Raises:
+        UnsupportedError: if there are any.
+    """
+    if unknown:
+        raise UnsupportedError(f"unsupported arguments: {', '.join(sorted(unknown))} (supported: {known})")

@@ -40,7 +40,7 @@ class Filter:
             value = getattr(self, name)
             if value is not None and not isinstance(value, datetime):
                 raise InvalidInputError(f"{name} must be a datetime, not {type(value).__name__}")
-        if self.after and self.before and _instant(self.after) >= _instant(self.before):
+        if self.after and self.before and instant(self.after) >= instant(self.before):
             raise InvalidInputError(f"no time is after {self.after} and before {self.before}: swap them")
         check_metadata(self.metadata)
 
@@ -67,9 +67,9 @@ class Filter:
             return True
         if time is None:
             return False
-        instant = _instant(time)
-        return (self.after is None or _instant(self.after) <= instant) and (
-            self.before is None or instant < _instant(self.before)
+        moment = instant(time)
+        return (self.after is None or instant(self.after) <= moment) and (
+            self.before is None or moment < instant(self.before)
         )
 
 
@@ -93,7 +93,8 @@ def _is_chosen(value: str | None, choice: str | Collection[str] | None) -> bool:
     return value == choice if isinstance(choice, str) else value in choice
 
 
-def _instant(time: datetime) -> datetime:
+def instant(time: datetime) -> datetime:
+    """A time that compares with every other: a naive one counts as UTC."""
     return time.replace(tzinfo=UTC) if time.utcoffset() is None else time
 
 

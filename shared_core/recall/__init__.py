@@ -6,7 +6,15 @@ from shared_core.recall.following import FollowedSnapshot
 from shared_core.recall.lexical import LexicalIndex, searchable_text
 from shared_core.recall.mentions import MentionIndex, named
 from shared_core.recall.ranking import Episodes, RankingWeights, rank_entries
-from shared_core.recall.recall import Question, Recaller, check_count, generated_seeds, seed_constraint, unweighed
+from shared_core.recall.recall import (
+    Question,
+    Recaller,
+    check_count,
+    check_threshold,
+    generated_seeds,
+    seed_constraint,
+    unweighed,
+)
 from shared_core.recall.relevance import RELEVANT, generated_evidence, relevances
 from shared_core.recall.results import ContextConcept, Reason, Recall, RecalledEntry, Seed, describe
 from shared_core.recall.snapshot import Snapshot
@@ -34,6 +42,7 @@ __all__ = [
     "Stats",
     "Turns",
     "check_count",
+    "check_threshold",
     "compose_answer",
     "describe",
     "generated_evidence",

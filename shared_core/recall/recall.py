@@ -48,6 +48,18 @@ def check_count(k: object) -> None:
         raise InvalidInputError(f"k must be a whole number of at least 1, not {k!r}")
 
 
+def check_threshold(least: object) -> None:
+    """Refuse what is no least relevance; ``None`` is none.
+
+    Raises:
+        InvalidInputError: if it is no number in [0, 1].
+    """
+    if least is None:
+        return
+    if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
+        raise InvalidInputError(f"score_threshold must be a number from 0 to 1, not {least!r}")
+
+
 def seed_constraint(spoken: SpokenSchema, config: SCGConfig) -> Constraint:
     """What seeds are decoded over, and how (Eq. 11)."""
     options = SearchOptions(

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pytest
 from langchain.agents import create_agent
 
-from scg_langchain import SCGMemoryMiddleware, SCGStore, create_memory_tools, namespaces
+from scg_langchain import SCGMemoryMiddleware, SCGStore, create_memory_tools
 from shared_core import SCGConfig
+from shared_core.adapting import namespaces
 from tests.scg_langchain.scripted import ScriptedModel
 
 USERS = {"anna": "puppy", "ben": "canoe"}

@@ -9,8 +9,9 @@ from langchain_classic.retrievers import MultiQueryRetriever
 from langchain_core.runnables import RunnableLambda
 
 from scg_langchain import SCGMemory, SCGRetriever
-from scg_langchain.namespaces import _KEPT, memory_in
 from shared_core import MemoryEntry, SCGConfig
+from shared_core.adapting import memory_in
+from shared_core.adapting.namespaces import _KEPT
 
 USERS = {"anna": ("users", "anna"), "ben": ("users", "ben")}
 TEXTS = ["{} adopted a puppy", "{} painted the kitchen", "{} takes the train to Lyon", "{} sold the canoe"]

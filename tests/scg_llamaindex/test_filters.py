@@ -54,6 +54,10 @@ def test_nested_conditions_hold_as_they_are_read(metadata, filters):
         ("any", ["a", "z"], True),
         ("is_empty", None, False),
         (">", 3, False),
+        ("contains", "a", True),
+        ("contains", 1, False),
+        ("any", [1, 2], False),
+        ("all", [1, 2], False),
     ],
 )
 def test_other_operators(operator, value, expected):

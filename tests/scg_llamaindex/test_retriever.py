@@ -71,7 +71,13 @@ def test_top_k_over_the_corpus_size_returns_what_there_is(retriever):
 
 def test_unusable_settings_are_refused(open_memory):
     memory = open_memory()
-    for settings in ({"similarity_top_k": 0}, {"score_threshold": 1.5}, {"filters": {"a": 1}}):
+    for settings in (
+        {"similarity_top_k": 0},
+        {"similarity_top_k": "2"},
+        {"score_threshold": 1.5},
+        {"score_threshold": "a"},
+        {"filters": {"a": 1}},
+    ):
         with pytest.raises(InvalidInputError):
             SCGRetriever(memory, **settings)
     with pytest.raises(TypeError):
@@ -100,6 +106,7 @@ def test_every_setting_survives_being_persisted(open_memory, nodes, tmp_path, ti
             assert (again.memory.config, again.memory.namespace) == (memory.config, memory.namespace)
             found, expected = again.retrieve(QUESTION), retriever.retrieve(QUESTION)
             assert [one.node for one in found] == [one.node for one in expected]
+            # An export holds nothing that a model computed: the search in the copy rests on stand-ins for it.
             assert [one.score for one in found] == pytest.approx([one.score for one in expected], rel=0.05)
     with pytest.raises(FormatError):
         SCGRetriever.from_persist_dir(tmp_path / "nothing")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-from shared_core import SchemaMemory
 from shared_core.entry import check_namespace
+from shared_core.memory import SchemaMemory
 
 Namespace: TypeAlias = str | Sequence[str]
 
