@@ -27,7 +27,7 @@ HEAVY = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 """For properties whose examples run a language model."""
-REPEATED = settings(HEAVY, max_examples=max(1, _EXAMPLES // 12))
+REPEATED = settings(HEAVY, max_examples=max(1, _EXAMPLES // 8))
 """For those of them that are repeated for each architecture."""
 
 _VOCABULARY = 49152
