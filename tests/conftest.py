@@ -6,19 +6,22 @@ import json
 import os
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
-from tokenizers import Tokenizer
-from transformers import CONFIG_MAPPING, AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from shared_core.decoding import ConceptDecoder
-from shared_core.models import TransformersModel, load_model
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from transformers import PreTrainedTokenizerFast
 
-torch.set_num_threads(1)
+    from shared_core.decoding import ConceptDecoder
+    from shared_core.models import TransformersModel
+
+# torch is imported where it is needed: the process that hands out the tests needs none, and the others wait for it.
+# One thread, also in the processes that tests start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # No deadline: how long an example takes says nothing on a machine that does other work as well.
 # More examples: HYPOTHESIS_EXAMPLES=1000 make test
 _EXAMPLES = int(os.environ.get("HYPOTHESIS_EXAMPLES", "50"))
@@ -104,6 +107,8 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.fixture(scope="session")
 def embedded() -> TransformersModel:
     """The embedded model."""
+    from shared_core.models import TransformersModel, load_model
+
     model = load_model(threads=1)
     assert isinstance(model, TransformersModel)
     return model
@@ -112,6 +117,8 @@ def embedded() -> TransformersModel:
 @pytest.fixture(scope="session")
 def plain_embedded() -> TransformersModel:
     """The embedded model as Transformers loads it."""
+    from shared_core.models import TransformersModel, load_model
+
     model = load_model(threads=1, optimize=False)
     assert isinstance(model, TransformersModel)
     return model
@@ -119,12 +126,17 @@ def plain_embedded() -> TransformersModel:
 
 @pytest.fixture(scope="session")
 def decoder(embedded: TransformersModel) -> ConceptDecoder:
+    from shared_core.decoding import ConceptDecoder
+
     return ConceptDecoder(embedded)
 
 
 @pytest.fixture(scope="session")
 def tokenizer(embedded: TransformersModel) -> PreTrainedTokenizerFast:
     """The embedded model's tokenizer with its most common tokens alone."""
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerFast
+
     known = json.loads(embedded._tokenizer.backend_tokenizer.to_str())
     vocabulary, merges = known["model"]["vocab"], known["model"]["merges"]
     # Each merge makes the next token.
@@ -138,11 +150,15 @@ def tokenizer(embedded: TransformersModel) -> PreTrainedTokenizerFast:
 @pytest.fixture(scope="session")
 def tiny(tokenizer: PreTrainedTokenizerFast) -> Callable[[str], TransformersModel]:
     """Tiny random models by architecture, each made once."""
+    from shared_core.models import TransformersModel
+
     return cache(lambda name: TransformersModel(make(name), tokenizer, threads=1))
 
 
 def plain(model: TransformersModel, path: list[int], tokens: list[int]) -> np.ndarray:
     """Log-probabilities of tokens after a path, from one plain forward pass."""
+    import torch
+
     with torch.inference_mode():
         logits = model._model(torch.tensor([path])).logits[0, -1].float()
     return (logits - logits.logsumexp(-1)).numpy()[tokens]
@@ -150,6 +166,9 @@ def plain(model: TransformersModel, path: list[int], tokens: list[int]) -> np.nd
 
 def make(kind: str, **changes) -> torch.nn.Module:
     """A tiny random model; the caller's own, to do with as it likes."""
+    import torch
+    from transformers import CONFIG_MAPPING, AutoModelForCausalLM
+
     name, options, _ = ARCHITECTURES[kind]
     torch.manual_seed(0)
     # Larger weights than usual make the log-probabilities of tokens differ by whole numbers.
