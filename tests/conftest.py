@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
-from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
-from shared_core.decoding import ConceptDecoder
-from shared_core.models import TransformersModel, load_model
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from transformers import PreTrainedTokenizerFast
 
-torch.set_num_threads(1)
+    from shared_core.decoding import ConceptDecoder
+    from shared_core.models import TransformersModel
+
+# torch is imported where it is needed: the process that hands out the tests needs none, and the others wait for it.
+# One thread, also in the processes that tests start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # No deadline: how long an example takes says nothing on a machine that does other work as well.
 # More examples: HYPOTHESIS_EXAMPLES=1000 make test
 _EXAMPLES = int(os.environ.get("HYPOTHESIS_EXAMPLES", "50"))
@@ -30,11 +35,10 @@ HEAVY = settings(
 REPEATED = settings(HEAVY, max_examples=max(1, _EXAMPLES // 8))
 """For those of them that are repeated for each architecture."""
 
-_VOCABULARY = 49152
-NARROW = 1024
-"""Token ids of the narrow models."""
-_COMMON = {"vocab_size": _VOCABULARY, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
-_DECODER = {**_COMMON, "intermediate_size": 48, "num_key_value_heads": 2, "max_position_embeddings": 256}
+VOCABULARY = 4096
+"""Tokens that the tiny models know: most of their time would be the logits of more."""
+_COMMON = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
+_DECODER = {**_COMMON, "intermediate_size": 48, "num_key_value_heads": 2, "max_position_embeddings": 320}
 # Sliding windows are shorter than the prompts of the tests, so that they matter.
 _MIXED = ["sliding_attention", "sliding_attention", "full_attention"]
 ARCHITECTURES: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -56,44 +60,44 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any], str]] = {
     "gpt2": (
         "gpt2",
         {
-            "vocab_size": _VOCABULARY,
+            "vocab_size": VOCABULARY,
             "n_embd": 32,
             "n_layer": 3,
             "n_head": 4,
-            "n_positions": 256,
+            "n_positions": 320,
             "bos_token_id": 0,
             "eos_token_id": 2,
         },
         "tree",
     ),
-    "gpt-neox": ("gpt_neox", {**_COMMON, "intermediate_size": 48, "max_position_embeddings": 256}, "tree"),
+    "gpt-neox": ("gpt_neox", {**_COMMON, "intermediate_size": 48, "max_position_embeddings": 320}, "tree"),
     "opt": (
         "opt",
-        {**_COMMON, "ffn_dim": 48, "max_position_embeddings": 256, "word_embed_proj_dim": 32},
+        {**_COMMON, "ffn_dim": 48, "max_position_embeddings": 320, "word_embed_proj_dim": 32},
         "tree",
     ),
-    "bloom": ("bloom", {"vocab_size": _VOCABULARY, "hidden_size": 32, "n_layer": 3, "n_head": 4}, "paths"),
+    "bloom": ("bloom", {"vocab_size": VOCABULARY, "hidden_size": 32, "n_layer": 3, "n_head": 4}, "paths"),
     "mpt": (
         "mpt",
-        {"vocab_size": _VOCABULARY, "d_model": 32, "n_layers": 3, "n_heads": 4, "max_seq_len": 256},
+        {"vocab_size": VOCABULARY, "d_model": 32, "n_layers": 3, "n_heads": 4, "max_seq_len": 320},
         "paths",
     ),
     "gpt-neo": (
         "gpt_neo",
         {
-            "vocab_size": _VOCABULARY,
+            "vocab_size": VOCABULARY,
             "hidden_size": 32,
             "num_layers": 2,
             "num_heads": 4,
             "attention_types": [[["global", "local"], 1]],
             "window_size": 6,
-            "max_position_embeddings": 256,
+            "max_position_embeddings": 320,
         },
         "paths",
     ),
     "mamba": (
         "mamba",
-        {"vocab_size": _VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},
+        {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},
         "recompute",
     ),
 }
@@ -103,6 +107,8 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.fixture(scope="session")
 def embedded() -> TransformersModel:
     """The embedded model."""
+    from shared_core.models import TransformersModel, load_model
+
     model = load_model(threads=1)
     assert isinstance(model, TransformersModel)
     return model
@@ -111,6 +117,8 @@ def embedded() -> TransformersModel:
 @pytest.fixture(scope="session")
 def plain_embedded() -> TransformersModel:
     """The embedded model as Transformers loads it."""
+    from shared_core.models import TransformersModel, load_model
+
     model = load_model(threads=1, optimize=False)
     assert isinstance(model, TransformersModel)
     return model
@@ -118,23 +126,39 @@ def plain_embedded() -> TransformersModel:
 
 @pytest.fixture(scope="session")
 def decoder(embedded: TransformersModel) -> ConceptDecoder:
+    from shared_core.decoding import ConceptDecoder
+
     return ConceptDecoder(embedded)
 
 
 @pytest.fixture(scope="session")
-def tiny(embedded: TransformersModel) -> Callable[[str], TransformersModel]:
-    """Tiny random models by architecture, each made once, with the embedded model's tokenizer."""
-    return cache(lambda name: TransformersModel(make(name), embedded._tokenizer, threads=1))
+def tokenizer(embedded: TransformersModel) -> PreTrainedTokenizerFast:
+    """The embedded model's tokenizer with its most common tokens alone."""
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerFast
+
+    known = json.loads(embedded._tokenizer.backend_tokenizer.to_str())
+    vocabulary, merges = known["model"]["vocab"], known["model"]["merges"]
+    # Each merge makes the next token.
+    known["model"]["merges"] = merges[: len(merges) - len(vocabulary) + VOCABULARY]
+    known["model"]["vocab"] = {token: number for token, number in vocabulary.items() if number < VOCABULARY}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(json.dumps(known)), **embedded._tokenizer.special_tokens_map
+    )
 
 
 @pytest.fixture(scope="session")
-def narrow(embedded: TransformersModel) -> Callable[[str], TransformersModel]:
-    """The same for tests that speak in token ids: with few of them, since most of a tiny model's time is its logits."""
-    return cache(lambda name: TransformersModel(make(name, vocab_size=NARROW), embedded._tokenizer, threads=1))
+def tiny(tokenizer: PreTrainedTokenizerFast) -> Callable[[str], TransformersModel]:
+    """Tiny random models by architecture, each made once."""
+    from shared_core.models import TransformersModel
+
+    return cache(lambda name: TransformersModel(make(name), tokenizer, threads=1))
 
 
 def plain(model: TransformersModel, path: list[int], tokens: list[int]) -> np.ndarray:
     """Log-probabilities of tokens after a path, from one plain forward pass."""
+    import torch
+
     with torch.inference_mode():
         logits = model._model(torch.tensor([path])).logits[0, -1].float()
     return (logits - logits.logsumexp(-1)).numpy()[tokens]
@@ -142,6 +166,9 @@ def plain(model: TransformersModel, path: list[int], tokens: list[int]) -> np.nd
 
 def make(kind: str, **changes) -> torch.nn.Module:
     """A tiny random model; the caller's own, to do with as it likes."""
+    import torch
+    from transformers import CONFIG_MAPPING, AutoModelForCausalLM
+
     name, options, _ = ARCHITECTURES[kind]
     torch.manual_seed(0)
     # Larger weights than usual make the log-probabilities of tokens differ by whole numbers.

@@ -65,8 +65,8 @@ def neutral(model: TransformersModel, trie, score: str) -> Prior:
     calibration=st.sampled_from([0.0, 0.6, 1.0]),
     lookahead=st.booleans(),
 )
-def test_whole_ranking_equals_brute_force(narrow, name, method, keys, score, calibration, lookahead):
-    model = narrow(name)
+def test_whole_ranking_equals_brute_force(tiny, name, method, keys, score, calibration, lookahead):
+    model = tiny(name)
     trie = build_trie(keys)
     prior = neutral(model, trie, score)
     expected = brute_force(model, keys, score) - calibration * prior.total
@@ -82,8 +82,8 @@ def test_whole_ranking_equals_brute_force(narrow, name, method, keys, score, cal
 
 @HEAVY
 @given(keys=KEYS, width=st.integers(1, 6), score=st.sampled_from(SCORES), calibration=st.sampled_from([0.0, 0.6]))
-def test_exact_top_equals_brute_force(narrow, keys, width, score, calibration):
-    model = narrow("llama")
+def test_exact_top_equals_brute_force(tiny, keys, width, score, calibration):
+    model = tiny("llama")
     trie = build_trie(keys)
     prior = neutral(model, trie, score)
     expected = np.sort(brute_force(model, keys, score) - calibration * prior.total)[::-1][:width]
@@ -96,8 +96,8 @@ def test_exact_top_equals_brute_force(narrow, keys, width, score, calibration):
 @pytest.mark.parametrize("method", ["beam", "exact", "sample"])
 @HEAVY
 @given(keys=KEYS, width=st.integers(1, 20), score=st.sampled_from(SCORES), lookahead=st.booleans())
-def test_no_key_outside_the_schema_and_none_twice(narrow, method, keys, width, score, lookahead):
-    model = narrow("qwen3")
+def test_no_key_outside_the_schema_and_none_twice(tiny, method, keys, width, score, lookahead):
+    model = tiny("qwen3")
     trie = build_trie(keys)
     prior = neutral(model, trie, score)
     tree, node = start(model)
@@ -110,8 +110,8 @@ def test_no_key_outside_the_schema_and_none_twice(narrow, method, keys, width, s
 
 @HEAVY
 @given(keys=KEYS)
-def test_schema_probabilities_sum_to_one(narrow, keys):
-    tree, node = start(narrow("gemma3"))
+def test_schema_probabilities_sum_to_one(tiny, keys):
+    tree, node = start(tiny("gemma3"))
     options = SearchOptions(len(keys), "beam", "schema")
     (found,) = search(tree, [SearchRequest(node, build_trie(keys), TERMINATOR, None, options)])
     assert np.exp([one.logprob for one in found]).sum() == pytest.approx(1.0, abs=1e-4)
@@ -119,8 +119,8 @@ def test_schema_probabilities_sum_to_one(narrow, keys):
 
 @HEAVY
 @given(several=st.lists(KEYS, min_size=2, max_size=4), data=st.data())
-def test_searches_together_equal_searches_alone(narrow, several, data):
-    model = narrow("mistral")
+def test_searches_together_equal_searches_alone(tiny, several, data):
+    model = tiny("mistral")
     tries = [build_trie(keys) for keys in several]
     options = SearchOptions(3, "beam", data.draw(st.sampled_from(SCORES)))
     tree = model.tree(PROMPT)
@@ -139,10 +139,10 @@ def test_searches_together_equal_searches_alone(narrow, several, data):
 
 @HEAVY
 @given(keys=KEYS, data=st.data())
-def test_excluded_keys_make_room_for_others(narrow, keys, data):
+def test_excluded_keys_make_room_for_others(tiny, keys, data):
     excluded = data.draw(st.sets(st.sampled_from(range(len(keys)))))
     trie = build_trie(keys)
-    tree, node = start(narrow("llama"))
+    tree, node = start(tiny("llama"))
     request = SearchRequest(
         node, trie, TERMINATOR, None, SearchOptions(len(keys), "exact"), np.array(sorted(excluded), dtype=int)
     )
@@ -150,10 +150,10 @@ def test_excluded_keys_make_room_for_others(narrow, keys, data):
     assert {one.key for one in found} == set(range(len(keys))) - excluded
 
 
-def test_sampling_without_replacement_follows_the_model(narrow):
+def test_sampling_without_replacement_follows_the_model(tiny):
     keys = [(100,), (100, 101), (102, 103), (104,), (104, 100, 101)]
     trie = build_trie(keys)
-    model = narrow("llama")
+    model = tiny("llama")
     probability = np.exp(brute_force(model, keys, "schema"))
     draws, pairs = 3000, np.zeros((5, 5))
     for first in range(0, draws, 100):
@@ -171,10 +171,10 @@ def test_sampling_without_replacement_follows_the_model(narrow):
     assert (np.abs(pairs / draws - expected) < deviation).all()
 
 
-def test_a_short_key_keeps_its_place_beside_longer_ones(narrow):
+def test_a_short_key_keeps_its_place_beside_longer_ones(tiny):
     """The end of a key does not compete with open prefixes: width 1 finds a key that only its end makes likely."""
     keys = [(100,), *((100, other) for other in range(101, 141))]
-    model = narrow("llama")
+    model = tiny("llama")
     expected = brute_force(model, keys, "base")
     tree, node = start(model)
     options = SearchOptions(1, "exact", "base")
@@ -182,26 +182,26 @@ def test_a_short_key_keeps_its_place_beside_longer_ones(narrow):
     assert found[0].key == int(expected.argmax())
 
 
-def test_no_key_gives_nothing(narrow):
-    tree, node = start(narrow("llama"))
+def test_no_key_gives_nothing(tiny):
+    tree, node = start(tiny("llama"))
     assert search(tree, [SearchRequest(node, build_trie([]), TERMINATOR)]) == [[]]
 
 
-def test_same_seed_same_sample(narrow):
+def test_same_seed_same_sample(tiny):
     keys = [(100 + first, 100 + second) for first in range(6) for second in range(6)]
     results = []
     for _ in range(2):
-        tree, node = start(narrow("llama"))
+        tree, node = start(tiny("llama"))
         options = SearchOptions(5, "sample", "schema", seed=7)
         results.append(search(tree, [SearchRequest(node, build_trie(keys), TERMINATOR, None, options)]))
     assert results[0] == results[1]
 
 
-def test_wrong_options_are_refused(narrow):
+def test_wrong_options_are_refused(tiny):
     with pytest.raises(InvalidInputError, match="width"):
         SearchOptions(0)
     with pytest.raises(InvalidInputError, match="calibration"):
         SearchOptions(calibration=-1)
-    tree, node = start(narrow("llama"))
+    tree, node = start(tiny("llama"))
     with pytest.raises(InvalidInputError, match="neutral"):
         search(tree, [SearchRequest(node, build_trie([(1,)]), TERMINATOR, None, SearchOptions(calibration=0.5))])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shared_core.models import PROMPT, TransformersModel
 from shared_core.models.branch_attention import BranchPlan
-from tests.conftest import ARCHITECTURES, NARROW, REPEATED
+from tests.conftest import ARCHITECTURES, REPEATED, VOCABULARY
 
 ROOT = [5, 9, 40, 17, 33]
 # What keeps to branches: full attention everywhere, by Transformers' exchangeable attention functions.
@@ -22,12 +22,12 @@ BRANCHING = ("llama", "qwen2", "qwen3", "phi3", "gpt2", "gpt-neox", "opt")
 
 
 @pytest.fixture(scope="module")
-def optimized(narrow) -> Callable[[str], TransformersModel]:
+def optimized(tiny) -> Callable[[str], TransformersModel]:
     made: dict[str, TransformersModel] = {}
 
     def make(name: str) -> TransformersModel:
         if name not in made:
-            plain = narrow(name)
+            plain = tiny(name)
             made[name] = TransformersModel(copy.deepcopy(plain._model), plain._tokenizer, threads=1, optimize=True)
         return made[name]
 
@@ -35,17 +35,17 @@ def optimized(narrow) -> Callable[[str], TransformersModel]:
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_which_architectures_keep_to_branches(optimized, narrow, name):
+def test_which_architectures_keep_to_branches(optimized, tiny, name):
     assert optimized(name).mode == ("branches" if name in BRANCHING else ARCHITECTURES[name][2])
-    assert narrow(name).mode == ARCHITECTURES[name][2]
+    assert tiny(name).mode == ARCHITECTURES[name][2]
     if name not in BRANCHING:
-        assert optimized(name)._model.config._attn_implementation == narrow(name)._model.config._attn_implementation
+        assert optimized(name)._model.config._attn_implementation == tiny(name)._model.config._attn_implementation
 
 
 @pytest.mark.parametrize("name", BRANCHING)
 @REPEATED
 @given(data=st.data())
-def test_any_tree_scores_like_a_tree_of_a_plain_model(optimized, narrow, name, data):
+def test_any_tree_scores_like_a_tree_of_a_plain_model(optimized, tiny, name, data):
     chains = data.draw(st.lists(st.lists(st.integers(3, 999), min_size=1, max_size=9), min_size=1, max_size=5))
     rounds = data.draw(st.lists(st.integers(1, 12), min_size=1, max_size=3))
     random = np.random.default_rng(data.draw(st.integers(0, 99)))
@@ -56,9 +56,9 @@ def test_any_tree_scores_like_a_tree_of_a_plain_model(optimized, narrow, name, d
         above = [int(random.choice([PROMPT, *ends, *range(1, before), *(-1 - np.arange(row))])) for row in range(size)]
         plans.append((random.integers(3, 999, size=size), np.array(above)))
         before += size
-    tokens = np.arange(0, NARROW, 19)
+    tokens = np.arange(0, VOCABULARY, 19)
     results = []
-    for model in (optimized(name), narrow(name)):
+    for model in (optimized(name), tiny(name)):
         tree = model.tree(ROOT)
         nodes = tree.read_many(chains)
         assert nodes == ends
@@ -70,11 +70,11 @@ def test_any_tree_scores_like_a_tree_of_a_plain_model(optimized, narrow, name, d
 
 
 @pytest.mark.parametrize("name", ["llama", "gpt2"])
-def test_a_long_text_scores_like_one_of_a_plain_model(optimized, narrow, name):
+def test_a_long_text_scores_like_one_of_a_plain_model(optimized, tiny, name):
     text = np.random.default_rng(0).integers(3, 999, size=170).tolist()
-    tokens = np.arange(0, NARROW, 19)
+    tokens = np.arange(0, VOCABULARY, 19)
     results = []
-    for model in (optimized(name), narrow(name)):
+    for model in (optimized(name), tiny(name)):
         tree = model.tree(ROOT)
         ends = tree.read_many([text, text[:40], text[30:]])
         results.append(np.stack([tree.logprobs(np.full(len(tokens), end), tokens) for end in ends]))

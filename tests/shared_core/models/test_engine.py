@@ -18,7 +18,7 @@ from transformers import GenerationConfig
 from shared_core.errors import ModelError
 from shared_core.models import PROMPT, TransformersModel
 from shared_core.models.engine import _checksum, _fingerprint
-from tests.conftest import HEAVY, make, plain
+from tests.conftest import HEAVY, VOCABULARY, make, plain
 
 SPECIAL = ["<|im_start|>", "<|im_end|>", "<|endoftext|>", "<repo_name>", "<file_sep>"]
 LETTERS = st.text(st.sampled_from("aZ9 .,<|>\n_é中文مرحبا😀"), max_size=8)
@@ -101,8 +101,8 @@ def test_the_generation_config_is_ignored(tiny):
     )
     engine = TransformersModel(model, source._tokenizer, threads=1)
     expected, got = source.tree([5, 7, 9]), engine.tree([5, 7, 9])
-    tokens = np.arange(49152)
-    everywhere = np.zeros(49152, dtype=int)
+    tokens = np.arange(VOCABULARY)
+    everywhere = np.zeros(VOCABULARY, dtype=int)
     # The last digit of a matrix product may depend on where in memory its operands lie.
     np.testing.assert_allclose(got.logprobs(everywhere, tokens), expected.logprobs(everywhere, tokens), atol=1e-4)
     assert got.likeliest([PROMPT]) == expected.likeliest([PROMPT])

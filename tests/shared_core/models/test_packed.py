@@ -19,7 +19,7 @@ def scores(model: TransformersModel) -> np.ndarray:
     tree = model.tree(PROMPT)
     at = tree.read([80, 21, 60])
     nodes = tree.extend([100, 101, 102, 103], [at, at, -1, -3])
-    tokens = np.arange(0, 49152, 500)
+    tokens = np.arange(0, model.network.config.vocab_size, 41)
     return np.concatenate([tree.logprobs(np.full(len(tokens), node), tokens) for node in (at, *nodes)])
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.models import PROMPT, TransformersModel
-from tests.conftest import ARCHITECTURES, NARROW, REPEATED
+from tests.conftest import ARCHITECTURES, REPEATED, VOCABULARY
 
 TOKENS = st.integers(3, 400)
 
@@ -22,15 +22,15 @@ def plain(model: TransformersModel, path: list[int], tokens: list[int]) -> np.nd
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_mode_of_each_architecture(narrow, name):
-    assert narrow(name).mode == ARCHITECTURES[name][2]
+def test_mode_of_each_architecture(tiny, name):
+    assert tiny(name).mode == ARCHITECTURES[name][2]
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 @REPEATED
 @given(data=st.data())
-def test_every_path_equals_a_plain_pass(narrow, name, data):
-    model = narrow(name)
+def test_every_path_equals_a_plain_pass(tiny, name, data):
+    model = tiny(name)
     prompt = data.draw(st.lists(TOKENS, min_size=1, max_size=12))
     chains = data.draw(st.lists(st.lists(TOKENS, min_size=1, max_size=9), min_size=1, max_size=3))
     tree = model.tree(prompt)
@@ -70,25 +70,25 @@ def test_embedded_model_reads_like_a_plain_pass(embedded):
     )
 
 
-def test_a_long_chain_is_read_in_pieces(narrow):
-    model = narrow("llama")
+def test_a_long_chain_is_read_in_pieces(tiny):
+    model = tiny("llama")
     chain = np.random.default_rng(0).integers(3, 400, size=1100).tolist()
     tree = model.tree([7])
     node = tree.read(chain)
     np.testing.assert_allclose(tree.logprobs([node], [9]), plain(model, [7, *chain], [9]), atol=1e-3)
 
 
-def test_likeliest_is_the_argmax(narrow):
-    model = narrow("llama")
+def test_likeliest_is_the_argmax(tiny):
+    model = tiny("llama")
     tree = model.tree([5, 6])
     nodes = tree.extend([8, 9], [PROMPT, -1])
-    everything = np.arange(NARROW)
+    everything = np.arange(VOCABULARY)
     for node, token in zip(nodes, tree.likeliest(nodes), strict=True):
-        assert token == tree.logprobs([node] * NARROW, everything).argmax()
+        assert token == tree.logprobs([node] * VOCABULARY, everything).argmax()
 
 
-def test_root_prompts_are_shared_and_never_written_to(narrow):
-    model = narrow("gpt2")
+def test_root_prompts_are_shared_and_never_written_to(tiny):
+    model = tiny("gpt2")
     first = model.tree([5, 6, 7])
     before = first.logprobs([PROMPT], [42])
     first.extend([9, 9, 9], [PROMPT, -1, -2])
@@ -98,15 +98,15 @@ def test_root_prompts_are_shared_and_never_written_to(narrow):
     np.testing.assert_array_equal(model.tree([5, 6, 7]).logprobs([PROMPT], [42]), before)
 
 
-def test_log_probabilities_of_older_extensions_are_refused(narrow):
-    tree = narrow("llama").tree([5])
+def test_log_probabilities_of_older_extensions_are_refused(tiny):
+    tree = tiny("llama").tree([5])
     old = tree.extend([6], [PROMPT])
     tree.extend([7], [PROMPT])
     with pytest.raises(LookupError):
         tree.logprobs(old, [1])
 
 
-def test_a_parent_must_come_first(narrow):
-    tree = narrow("llama").tree([5])
+def test_a_parent_must_come_first(tiny):
+    tree = tiny("llama").tree([5])
     with pytest.raises(ValueError, match="before"):
         tree.extend([6, 7], [-2, PROMPT])
