@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -173,3 +176,13 @@ def make(kind: str, **changes) -> torch.nn.Module:
     torch.manual_seed(0)
     # Larger weights than usual make the log-probabilities of tokens differ by whole numbers.
     return AutoModelForCausalLM.from_config(CONFIG_MAPPING[name](**{**options, "initializer_range": 0.2, **changes}))
+
+
+def run_program(program: str) -> list[str]:
+    """Lines that a Python program prints, in a process of its own that has imported nothing."""
+    root = Path(__file__).parents[1]
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False, timeout=100
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()

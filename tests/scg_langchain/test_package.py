@@ -1,14 +1,10 @@
 """The package's door: what it exports, what it loads for it, and what it says where a package is missing."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 import scg_langchain
+from tests.conftest import run_program
 
-ROOT = Path(__file__).parents[2]
 # What needs a package, the package, and the extra that brings it. What all need stands first: once it was loaded,
 # nobody could act as if it were missing.
 NEEDS = [
@@ -19,12 +15,6 @@ NEEDS = [
 ]
 
 
-def run(program: str) -> list[str]:
-    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout.splitlines()
-
-
 def test_everything_named_is_there():
     assert [getattr(scg_langchain, name).__name__ for name in scg_langchain.__all__] == scg_langchain.__all__
     assert scg_langchain.__all__ == sorted(scg_langchain.__all__)
@@ -33,7 +23,7 @@ def test_everything_named_is_there():
 
 
 def test_the_core_of_langchain_is_enough_for_most():
-    before, after = run(
+    before, after = run_program(
         "import scg_langchain, sys\n"
         "print(*{name.partition('.')[0] for name in sys.modules})\n"
         "from scg_langchain import SCGChatMessageHistory, SCGRetriever, SCGVectorStore\n"
@@ -47,7 +37,7 @@ def test_the_core_of_langchain_is_enough_for_most():
 
 
 def test_a_missing_package_is_named_with_its_extra():
-    said = run(
+    said = run_program(
         "import sys, scg_langchain\n"
         f"for name, package, _ in {NEEDS}:\n"
         "    sys.modules[package] = None\n"

@@ -1,22 +1,9 @@
 """The package's door: what it exports, what it loads for it, and what it says where LlamaIndex is missing."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 import scg_llamaindex
-
-ROOT = Path(__file__).parents[2]
-
-
-def run(program: str) -> list[str]:
-    ran = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=90
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout.splitlines()
+from tests.conftest import run_program
 
 
 def test_everything_named_is_there():
@@ -27,7 +14,7 @@ def test_everything_named_is_there():
 
 
 def test_llamaindex_is_loaded_when_asked_for_and_named_where_it_is_missing():
-    said, before, after = run(
+    said, before, after = run_program(
         "import sys, scg_llamaindex\n"
         "sys.modules['llama_index'] = None\n"
         "try:\n"
