@@ -35,6 +35,8 @@ class SCGConfig:
         mentions: Activate the keys whose words occur in the query.
         mention_weight: Activation of a key that the query mentions in full.
         lexical_weight: Weight of the share of the query that an entry's words cover, beside the concepts.
+        anticipation_weight: Weight of how much an entry makes the model expect what the query does. Entries are read
+            for that together with assimilation: with ``assimilate=0`` there is nothing to compare.
         passage_weight: Share of the best turn nearby that an entry inherits.
         passage_radius: What is nearby, in turns of the same session.
         answer_weight: Share of a question's score that the turn after it inherits.
@@ -71,6 +73,7 @@ class SCGConfig:
     mentions: bool = True
     mention_weight: float = 0.3
     lexical_weight: float = 4.0
+    anticipation_weight: float = 7.0
     passage_weight: float = 0.7
     passage_radius: int = 2
     answer_weight: float = 0.6
@@ -118,6 +121,7 @@ class SCGConfig:
             lookahead=False,
             mentions=False,
             lexical_weight=0.0,
+            anticipation_weight=0.0,
             passage_weight=0.0,
             answer_weight=0.0,
             session_weight=0.0,

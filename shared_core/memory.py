@@ -17,7 +17,7 @@ from typing import Literal, Self, TypeAlias, TypeVar
 import numpy as np
 
 from shared_core.config import SCGConfig
-from shared_core.decoding import DecodedKey, FollowedSchema, SharedModel, SpokenSchema
+from shared_core.decoding import FollowedSchema, Reading, SharedModel, SpokenSchema
 from shared_core.entry import DEFAULT_NAMESPACE, JSON, MemoryEntry, check_namespace, check_text
 from shared_core.errors import InvalidInputError, NotFoundError, StoreError
 from shared_core.evolution import Evolution, Progress, Report
@@ -27,6 +27,7 @@ from shared_core.models import LanguageModel, ModelSource
 from shared_core.recall import (
     Answer,
     Explanation,
+    FollowedAnticipations,
     FollowedSnapshot,
     Question,
     Recall,
@@ -92,6 +93,7 @@ class SchemaMemory:
         self._write_lock = threading.Lock()
         self._followed = FollowedSnapshot(store, namespace)
         self._schema = FollowedSchema(store, namespace, engine.voice, config.score)
+        self._anticipations = FollowedAnticipations(store, namespace, engine.voice)
         self._evolution = Evolution(
             store, namespace, config, engine.voice, lambda: self._current().state, self._schema.current
         )
@@ -252,9 +254,15 @@ class SchemaMemory:
         )
 
     def consolidate(self, progress: Report | None = None) -> int:
-        """Assimilate every entry that still waits for it; returns how many did."""
+        """Let the model read every entry that still waits for it; returns how many did.
+
+        Those are entries that were stored without the model, or read by another one.
+        """
         with self._writing():
-            return self._evolution.assimilate(progress or _ignore)
+            report = progress or _ignore
+            assimilated = self._evolution.assimilate(report)
+            anticipates = self._config.assimilate and self._config.anticipation_weight
+            return assimilated + (self._evolution.anticipate(report) if anticipates else 0)
 
     def recall(
         self, query: str, *, k: int | None = None, unit: Unit = "entries", where: Filter | None = None
@@ -277,15 +285,14 @@ class SchemaMemory:
         snapshot, schema = self._known()
         if schema is None:
             return Recall(query)
-        decoded = self._decode(query, schema) if schema.trie.key_count else []
-        return self._reconstruct(question, snapshot, schema, decoded)
+        reading = self._read(query, schema) if schema.trie.key_count else None
+        return self._reconstruct(question, snapshot, schema, reading)
 
-    def _decode(self, query: str, schema: SpokenSchema) -> list[DecodedKey]:
-        """What the model says of the schema (Eq. 11): the costly part of a recall, and one that can be replayed."""
-        (decoded,) = self._ask(query, schema).result()
-        return decoded
+    def _read(self, query: str, schema: SpokenSchema) -> Reading:
+        """What the model makes of a query (Eq. 11): the costly part of a recall, and one that can be replayed."""
+        return self._ask(query, schema).result()
 
-    def _ask(self, query: str, schema: SpokenSchema) -> Future[list[list[DecodedKey]]]:
+    def _ask(self, query: str, schema: SpokenSchema) -> Future[Reading]:
         return self._engine.queue().submit(query, [seed_constraint(schema, self._config)])
 
     def _known(self) -> tuple[Snapshot, SpokenSchema | None]:
@@ -306,8 +313,9 @@ class SchemaMemory:
         return Question(query, k or self._config.k, self._config.concept_budget or None, where)
 
     def _reconstruct(
-        self, question: Question, snapshot: Snapshot, schema: SpokenSchema, decoded: Sequence[DecodedKey]
+        self, question: Question, snapshot: Snapshot, schema: SpokenSchema, reading: Reading | None
     ) -> Recall:
+        decoded = reading.keys[0] if reading else []
         calibrated = self._config.calibration and self._config.method != "sample"
         missing = unweighed(decoded, schema) if calibrated else np.zeros(0, dtype=np.int64)
         if len(missing):
@@ -317,7 +325,11 @@ class SchemaMemory:
             schema = schema.learned(missing, np.concatenate([neutral[key] for key in keys]))
         generated = generated_seeds(decoded, schema, self._config)
         evidence = generated_evidence(decoded, schema)
-        return Recaller(snapshot, self._config).recall(question, generated, evidence)
+        anticipation = None
+        if reading and self._config.anticipation_weight:
+            index = self._anticipations.current(snapshot.state)
+            anticipation = index.similarities(reading.anticipation, len(snapshot.entries))
+        return Recaller(snapshot, self._config).recall(question, generated, evidence, anticipation)
 
     def answer(self, query: str, *, k: int | None = None, where: Filter | None = None) -> Answer:
         """Answer a question from what is recalled, with the memory's own model.
@@ -495,10 +507,8 @@ class SchemaMemory:
         snapshot, schema = await self._run(self._threads.reader, self._known)
         if schema is None:
             return Recall(query)
-        decoded: list[DecodedKey] = []
-        if schema.trie.key_count:
-            (decoded,) = await asyncio.wrap_future(self._ask(query, schema))
-        return await self._run(self._threads.reader, partial(self._reconstruct, question, snapshot, schema, decoded))
+        reading = await asyncio.wrap_future(self._ask(query, schema)) if schema.trie.key_count else None
+        return await self._run(self._threads.reader, partial(self._reconstruct, question, snapshot, schema, reading))
 
     async def aanswer(self, query: str, *, k: int | None = None, where: Filter | None = None) -> Answer:
         """:meth:`answer`, without blocking the event loop."""
@@ -549,6 +559,7 @@ class SchemaMemory:
         """Let nothing of what was erased live on in this process."""
         self._followed.drop()
         self._schema.drop()
+        self._anticipations.drop()
         self._engine.forget()
 
 

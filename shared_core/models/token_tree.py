@@ -99,12 +99,19 @@ class LogitTable:
             result[chosen] = _gather(scored, rows, tokens[chosen])
         return result
 
-    def likeliest(self, nodes: NDArray[np.int64]) -> IntArray:
+    def likeliest(self, nodes: NDArray[np.int64], count: int) -> tuple[IntArray, FloatArray]:
         """See :meth:`TokenTree.likeliest`."""
-        result = np.empty(len(nodes), dtype=np.int32)
-        for chosen, (logits, _), rows in self._rows(nodes):
-            result[chosen] = logits[torch.from_numpy(rows).to(logits.device)].argmax(dim=-1).cpu().numpy()
-        return result
+        found: dict[int, tuple[IntArray, FloatArray]] = {}
+        for chosen, (logits, normaliser), rows in self._rows(nodes):
+            at = torch.from_numpy(rows).to(logits.device)
+            best = logits[at].topk(min(count, logits.shape[-1]), dim=-1)
+            scores = (best.values - normaliser[at, None]).cpu().numpy()
+            for place, tokens, row in zip(np.flatnonzero(chosen), best.indices.cpu().numpy(), scores, strict=True):
+                found[int(place)] = tokens.astype(np.int32), row
+        if not found:
+            return np.empty((0, count), dtype=np.int32), np.empty((0, count), dtype=np.float32)
+        tokens, scores = zip(*(found[place] for place in range(len(nodes))), strict=True)
+        return np.stack(tokens), np.stack(scores)
 
     def _rows(
         self, nodes: NDArray[np.int64]
@@ -166,9 +173,9 @@ class TransformersTree(ABC):
         """See :meth:`TokenTree.logprobs`."""
         return self._logits.logprobs(np.asarray(nodes, dtype=np.int64), np.asarray(tokens, dtype=np.int64))
 
-    def likeliest(self, nodes: ArrayLike) -> IntArray:
+    def likeliest(self, nodes: ArrayLike, count: int = 1) -> tuple[IntArray, FloatArray]:
         """See :meth:`TokenTree.likeliest`."""
-        return self._logits.likeliest(np.asarray(nodes, dtype=np.int64))
+        return self._logits.likeliest(np.asarray(nodes, dtype=np.int64), count)
 
     @abstractmethod
     def _append(self, tokens: NDArray[np.int64], parents: NDArray[np.int64], keep: NDArray[np.int64]) -> torch.Tensor:

@@ -1,6 +1,7 @@
 """The read path: activation, ranking, context."""
 
 from shared_core.recall.answering import Answer, compose_answer
+from shared_core.recall.anticipation import AnticipationIndex, FollowedAnticipations
 from shared_core.recall.explanation import Explanation
 from shared_core.recall.following import FollowedSnapshot
 from shared_core.recall.lexical import LexicalIndex, searchable_text
@@ -24,9 +25,11 @@ from shared_core.recall.views import SchemaView, Stats
 __all__ = [
     "RELEVANT",
     "Answer",
+    "AnticipationIndex",
     "ContextConcept",
     "Episodes",
     "Explanation",
+    "FollowedAnticipations",
     "FollowedSnapshot",
     "LexicalIndex",
     "MentionIndex",

@@ -17,6 +17,7 @@ ABLATIONS = (
     "scg:mentions=off",
     "scg:lexical_weight=0",
     "scg:generation_weight=0",
+    "scg:anticipation_weight=0",
     "scg:passage_weight=0,session_weight=0,answer_weight=0,speaker_weight=0",
     "scg:passage_weight=0",
     "scg:session_weight=0",
@@ -38,7 +39,8 @@ ABLATIONS = (
 _RECALL_ONLY = frozenset(
     {
         *("k", "width", "method", "generation_weight", "generation_temperature", "mentions", "mention_weight"),
-        *("lexical_weight", "passage_weight", "passage_radius", "answer_weight", "session_weight", "speaker_weight"),
+        *("lexical_weight", "anticipation_weight", "passage_weight", "passage_radius", "answer_weight"),
+        *("session_weight", "speaker_weight"),
         *("hops", "fan_out", "temperature", "sample_context", "context_weight", "concept_budget"),
         *("answer_tokens", "seed"),
     }
