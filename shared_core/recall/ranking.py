@@ -154,7 +154,9 @@ def rank_entries(
     best_concepts = _best(concepts)
     concepts /= best_concepts
     words = share.lexical * lexical.astype(np.float64)
-    expected = np.zeros(len(words)) if anticipation is None else share.anticipation * anticipation
+    expected = np.zeros(len(words))
+    if anticipation is not None:
+        expected += share.anticipation * anticipation
     turn = concepts + words + expected
 
     covered = _coverage(owners, episodes.sessions[entries], evidence, len(lexical_sessions)) / best_concepts

@@ -6,9 +6,9 @@ comparable across queries. It weighs what speaks for the query as a whole, in lo
 1. *What the model says.* The best key's lift, the nats by which the query makes it likelier than the neutral prompt
    does, less ``ln |S|``: of so many keys, one is lifted that much by chance. This is comparable from small to large
    memories.
-2. *What the memory holds.* The best entry's score, anticipations left aside, as a share of what an entry would get whose
-   concepts are the best, whose words cover the whole query, and whose episode does so too. Its square: a little overlap
-   is no evidence. (Anticipations are relative to the memory's average, which says little where entries are few.)
+2. *What the memory holds.* The best entry's score, anticipations left aside, as a share of what an entry would get
+   whose concepts are the best, whose words cover the whole query, and whose episode does so too. Its square: a little
+   overlap is no evidence. (Anticipations are relative to the memory's average, which says little of few entries.)
 3. An entry's relevance is the best one's, times its score as a share of the best score.
 
 The weights are rounded from a logistic regression on two conversations of LoCoMo. On two others, by the relevance of
@@ -58,7 +58,7 @@ def relevances(scores: EntryScores, held: EntryScores, weights: RankingWeights, 
         return np.zeros_like(scores.total)
     whole = (1 + weights.lexical) * (1 + weights.passage + weights.session)
     # At 700 the odds are certainty, and a little more would overflow.
-    share = float(held.total.max()) / whole
+    share = float(held.total.max(initial=0.0)) / whole
     odds = np.exp(min(_BEFORE + _LIFT_WEIGHT * evidence + _SHARE_WEIGHT * share**2, 700.0))
     relevance: Floats = odds / (1 + odds) * (scores.total / best)
     return relevance
