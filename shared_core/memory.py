@@ -507,7 +507,9 @@ class SchemaMemory:
         snapshot, schema = await self._run(self._threads.reader, self._known)
         if schema is None:
             return Recall(query)
-        reading = await asyncio.wrap_future(self._ask(query, schema)) if schema.trie.key_count else None
+        reading: Reading | None = None
+        if schema.trie.key_count:
+            reading = await asyncio.wrap_future(self._ask(query, schema))
         return await self._run(self._threads.reader, partial(self._reconstruct, question, snapshot, schema, reading))
 
     async def aanswer(self, query: str, *, k: int | None = None, where: Filter | None = None) -> Answer:

@@ -101,17 +101,17 @@ class LogitTable:
 
     def likeliest(self, nodes: NDArray[np.int64], count: int) -> tuple[IntArray, FloatArray]:
         """See :meth:`TokenTree.likeliest`."""
-        found: dict[int, tuple[IntArray, FloatArray]] = {}
+        tokens: list[IntArray] = [np.empty((0, count), dtype=np.int32)] * len(nodes)
+        scores: list[FloatArray] = [np.empty((0, count), dtype=np.float32)] * len(nodes)
         for chosen, (logits, normaliser), rows in self._rows(nodes):
             at = torch.from_numpy(rows).to(logits.device)
             best = logits[at].topk(min(count, logits.shape[-1]), dim=-1)
-            scores = (best.values - normaliser[at, None]).cpu().numpy()
-            for place, tokens, row in zip(np.flatnonzero(chosen), best.indices.cpu().numpy(), scores, strict=True):
-                found[int(place)] = tokens.astype(np.int32), row
-        if not found:
+            found = best.indices.int().cpu().numpy(), (best.values - normaliser[at, None]).cpu().numpy()
+            for row, place in enumerate(np.flatnonzero(chosen).tolist()):
+                tokens[place], scores[place] = (values[row : row + 1] for values in found)
+        if not tokens:
             return np.empty((0, count), dtype=np.int32), np.empty((0, count), dtype=np.float32)
-        tokens, scores = zip(*(found[place] for place in range(len(nodes))), strict=True)
-        return np.stack(tokens), np.stack(scores)
+        return np.concatenate(tokens), np.concatenate(scores)
 
     def _rows(
         self, nodes: NDArray[np.int64]

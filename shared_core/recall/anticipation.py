@@ -99,4 +99,5 @@ class FollowedAnticipations:
 def _sums(values: Floats, starts: NDArray[np.int64]) -> Floats:
     """The sum of each row's values, shape (rows,)."""
     ends = np.concatenate([np.zeros(1), np.cumsum(values)])
-    return ends[starts[1:]] - ends[starts[:-1]]
+    sums: Floats = ends[starts[1:]] - ends[starts[:-1]]
+    return sums
