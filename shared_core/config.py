@@ -70,16 +70,16 @@ class SCGConfig:
     lookahead: bool = True
     generation_weight: float = 1.0
     generation_temperature: float = 3.0
-    mentions: bool = True
+    mentions: bool = False
     mention_weight: float = 0.3
     lexical_weight: float = 4.0
     anticipation_weight: float = 7.0
     passage_weight: float = 0.7
     passage_radius: int = 2
     answer_weight: float = 0.6
-    session_weight: float = 0.5
+    session_weight: float = 0.2
     speaker_weight: float = 0.7
-    hops: int = 1
+    hops: int = 0
     fan_out: int = 1
     temperature: float = 1.0
     sample_context: bool = False
@@ -119,7 +119,6 @@ class SCGConfig:
             score="schema",
             calibration=0.0,
             lookahead=False,
-            mentions=False,
             lexical_weight=0.0,
             anticipation_weight=0.0,
             passage_weight=0.0,

@@ -3,6 +3,9 @@
 After the prompt, a model says with its first token what a concept of a text would begin with, whether the text has that
 word or not. Two texts that make it expect the same are about the same. Most of what it expects it expects of any text
 of this memory, so a token counts by how much likelier than on the average of the entries it is.
+
+The idea is that of PromptReps (Zhuang et al., 2024, arXiv 2404.18424), whose sparse half is the logits after a prompt
+for one word; here they are lifted over the memory's average, and come with the reading that assimilation needs anyway.
 """
 
 from __future__ import annotations
@@ -19,6 +22,9 @@ from shared_core.store import Anticipation, Anticipations, NamespaceState, Store
 
 Floats = NDArray[np.float64]
 
+# Added to every mean: of a token less likely than this it says nothing that one entry expects it and others do not.
+_NEGLIGIBLE = 1e-4
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnticipationIndex:
@@ -26,7 +32,7 @@ class AnticipationIndex:
 
     Attributes:
         columns: The anticipations.
-        mean: Mean probability of each token over the entries, shape (largest token + 1,).
+        mean: Mean probability of each token over the entries, and a little more, shape (largest token + 1,).
         lifts: How much likelier than that each entry makes its tokens, in nats, 0 where it does not, in the order of
             ``columns.tokens``.
         norms: Length of each entry's lifts as a vector, shape (entries of ``columns``,).
@@ -41,25 +47,25 @@ class AnticipationIndex:
     def build(cls, columns: Anticipations) -> AnticipationIndex:
         """Index the anticipations of a memory."""
         counted = max(len(columns.entry), 1)
-        mean = np.bincount(columns.tokens, weights=np.exp(columns.logprobs.astype(np.float64))) / counted
-        lifts = np.maximum(columns.logprobs - np.log(mean[columns.tokens]), 0.0)
+        total = np.bincount(columns.tokens, weights=np.exp(columns.logprobs.astype(np.float64)))
+        mean = total / counted + _NEGLIGIBLE
+        lifts = _lifts(columns.logprobs, mean[columns.tokens])
         norms = np.sqrt(_sums(lifts * lifts, columns.starts))
         return cls(columns, mean, lifts, norms)
 
     def similarities(self, query: Anticipation, entries: int) -> Floats:
         """Cosine of the query's lifts and each entry's, in [0, 1], shape (entries,); 0 where nothing is known."""
         found = np.zeros(entries)
-        known = np.flatnonzero(query.tokens < len(self.mean))
-        tokens = query.tokens[known]
-        expected = self.mean[tokens] > 0
-        # What no entry makes likely can tell none from another.
-        tokens, logprobs = tokens[expected], query.logprobs[known][expected]
-        lifts = np.zeros(len(self.mean))
-        lifts[tokens] = np.maximum(logprobs - np.log(self.mean[tokens]), 0.0)
+        known = query.tokens < len(self.mean)
+        mean = np.full(len(query.tokens), _NEGLIGIBLE)
+        mean[known] = self.mean[query.tokens[known]]
+        lifts = _lifts(query.logprobs, mean)
         length = float(np.sqrt((lifts * lifts).sum()))
         if not length:
             return found
-        products = _sums(lifts[self.columns.tokens] * self.lifts, self.columns.starts)
+        by_token = np.zeros(len(self.mean))
+        by_token[query.tokens[known]] = lifts[known]
+        products = _sums(by_token[self.columns.tokens] * self.lifts, self.columns.starts)
         found[self.columns.entry] = products / (np.where(self.norms > 0, self.norms, 1.0) * length)
         return found
 
@@ -94,6 +100,12 @@ class FollowedAnticipations:
         """Let nothing of what was erased live on in this process."""
         with self._lock:
             self._index = None
+
+
+def _lifts(logprobs: NDArray[np.float32], mean: Floats) -> Floats:
+    """How much likelier than the mean some tokens are, in nats, 0 where they are not."""
+    lifts: Floats = np.maximum(logprobs - np.log(mean), 0.0)
+    return lifts
 
 
 def _sums(values: Floats, starts: NDArray[np.int64]) -> Floats:

@@ -50,7 +50,7 @@ class RankingWeights:
     answer: float = 0.6
     passage: float = 0.7
     passage_radius: int = 2
-    session: float = 0.5
+    session: float = 0.2
     speaker: float = 0.7
 
 

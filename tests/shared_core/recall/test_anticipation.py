@@ -31,13 +31,11 @@ def anticipation(tokens):
 
 
 def by_the_book(memory, query, entries):
-    mean = {
-        token: sum(exp(own[token]) for own in memory.values() if token in own) / len(memory)
-        for token in {token for own in memory.values() for token in own}
-    }
+    def mean(token):
+        return sum(exp(own[token]) for own in memory.values() if token in own) / max(len(memory), 1) + 1e-4
 
     def lifts(tokens):
-        return {token: max(value - log(mean[token]), 0.0) for token, value in tokens.items() if token in mean}
+        return {token: max(value - log(mean(token)), 0.0) for token, value in tokens.items()}
 
     def length(lifted):
         return sqrt(sum(value * value for value in lifted.values()))
@@ -60,10 +58,16 @@ def test_similarities_equal_the_formula_written_out(memory, query, beyond):
     assert ((found >= 0) & (found <= 1 + 1e-9)).all()
 
 
-def test_what_no_entry_makes_likely_lifts_nothing():
+def test_expecting_what_no_entry_does_makes_the_query_less_like_all_of_them():
     index = AnticipationIndex.build(columns({0: {3: -1.0}, 1: {3: -2.0}}))
     assert index.similarities(anticipation({7: -0.5}), 2).tolist() == [0.0, 0.0]
-    assert index.similarities(anticipation({7: -0.5, 3: -0.1}), 2)[0] == pytest.approx(1.0)
+    assert index.similarities(anticipation({3: -0.1}), 2)[0] == pytest.approx(1.0)
+    assert 0 < index.similarities(anticipation({7: -0.5, 3: -0.1}), 2)[0] < 0.9
+
+
+def test_what_is_hardly_likely_says_nothing():
+    index = AnticipationIndex.build(columns({0: {3: -1.0, 5: -15.0}, 1: {3: -1.0}}))
+    assert index.similarities(anticipation({5: -0.1}), 2).tolist() == [0.0, 0.0]
 
 
 def test_it_finds_what_shares_no_word_with_the_query(embedded):

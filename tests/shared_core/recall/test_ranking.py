@@ -163,5 +163,5 @@ def test_the_defaults_are_the_measured_weights():
         "named": [1],
     }
     question, answer = ranked(memory, None).total
-    assert question == pytest.approx(1 + 0.7 + 0.5)
-    assert answer == pytest.approx((0.6 + 0.7 + 0.5) * 1.7)
+    assert question == pytest.approx(1 + 0.7 + 0.2)
+    assert answer == pytest.approx((0.6 + 0.7 + 0.2) * 1.7)

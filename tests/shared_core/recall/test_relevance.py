@@ -25,7 +25,7 @@ def scores(total):
 def test_it_is_what_its_description_says(total, held, evidence):
     found = relevances(scores(total), scores(held), RankingWeights(), evidence)
     best = max(total, default=0)
-    whole = (1 + 4.0) * (1 + 0.7 + 0.5)  # concepts and words, with passage and session
+    whole = (1 + 4.0) * (1 + 0.7 + 0.2)  # concepts and words, with passage and session
     for score, relevance in zip(total, found, strict=True):
         expected = score / best / (1 + exp(4 - evidence / 2 - 3 * (max(held, default=0) / whole) ** 2)) if best else 0
         assert relevance == pytest.approx(expected)
