@@ -61,7 +61,8 @@ class SCGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     model in a message right behind the user's; it never enters the conversation itself. System prompt and earlier
     messages stay as they are, and within a turn the message keeps its place, so that prompt caches hold. When
     nothing relevant is recalled, nothing is shown. After the answer the user's messages and the answer are
-    remembered; calls of tools, their results, and lines that repeat what was recalled are not.
+    remembered, as the conversation has them by then; calls of tools, their results, and lines that repeat what was
+    recalled are not.
 
     With ``mode="tools"`` the model gets the tools ``remember``, ``recall`` and ``forget`` instead.
 
