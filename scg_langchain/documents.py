@@ -39,15 +39,20 @@ def documents_from(
     Raises:
         InvalidInputError: if they are no lists, or there are not as many of each.
     """
-    texts = _listed("texts", texts, str)
-    metadatas = None if metadatas is None else _listed("metadatas", metadatas, Mapping)
-    ids = None if ids is None else _listed("ids", ids, (str, int, type(None)))
-    for name, given in (("metadatas", metadatas), ("ids", ids)):
-        if given is not None and len(given) != len(texts):
-            raise InvalidInputError(f"there are {len(texts)} texts and {len(given)} {name}: pass one for each text")
+    contents = _listed("texts", texts, str)
+    given: dict[str, list[Any]] = {}
+    if metadatas is not None:
+        given["metadatas"] = _listed("metadatas", metadatas, Mapping)
+    if ids is not None:
+        given["ids"] = _listed("ids", ids, (str, int, type(None)))
+    for name, listed in given.items():
+        if len(listed) != len(contents):
+            raise InvalidInputError(f"there are {len(contents)} texts and {len(listed)} {name}: pass one for each text")
+    all_metadata = given.get("metadatas") or [{}] * len(contents)
+    all_ids = given.get("ids") or [None] * len(contents)
     return [
-        Document(text, id=ids[place] if ids else None, metadata=dict(metadatas[place]) if metadatas else {})
-        for place, text in enumerate(texts)
+        Document(content, id=id, metadata=dict(metadata))
+        for content, id, metadata in zip(contents, all_ids, all_metadata, strict=True)
     ]
 
 
@@ -61,13 +66,11 @@ def entries_of(documents: Iterable[Document], ids: Sequence[str | None] | None =
     Raises:
         InvalidInputError: if they are no lists, there are not as many ids, or an entry cannot be stored.
     """
-    documents = _listed("documents", documents, Document)
-    ids = None if ids is None else _listed("ids", ids, (str, type(None)))
-    if ids is not None and len(ids) != len(documents):
-        raise InvalidInputError(f"there are {len(documents)} documents and {len(ids)} ids: pass one for each")
-    return [
-        entry_of(document, (ids[place] if ids else None) or document.id) for place, document in enumerate(documents)
-    ]
+    listed = _listed("documents", documents, Document)
+    given = [None] * len(listed) if ids is None else _listed("ids", ids, (str, type(None)))
+    if len(given) != len(listed):
+        raise InvalidInputError(f"there are {len(listed)} documents and {len(given)} ids: pass one for each")
+    return [entry_of(document, id or document.id) for document, id in zip(listed, given, strict=True)]
 
 
 def entry_of(document: Document, id: str | None = None) -> MemoryEntry:
@@ -78,9 +81,9 @@ def entry_of(document: Document, id: str | None = None) -> MemoryEntry:
             of its own where a retrieved document says how it was found.
     """
     metadata = dict(document.metadata)
-    found = metadata.pop(RECALL, None)
+    found = metadata.pop(RECALL, Finding())
     # A finding that went through JSON is a plain object.
-    if found is not None and not (isinstance(found, Mapping) and found.keys() == _FINDING):
+    if not isinstance(found, Finding) and not (isinstance(found, Mapping) and found.keys() == _FINDING):
         raise InvalidInputError(
             f"the metadata field {RECALL!r} is where a retrieved document says how it was found: rename your own"
         )

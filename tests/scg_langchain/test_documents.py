@@ -106,7 +106,7 @@ def test_how_it_was_found_is_told_and_not_stored():
     assert entry.metadata == {"tags": ["a"]}
 
 
-@pytest.mark.parametrize("own", [0.8, "recall", {"score": 1}, [], False])
+@pytest.mark.parametrize("own", [0.8, "recall", {"score": 1}, [], False, None])
 def test_a_field_of_that_name_is_not_lost_in_silence(own):
     with pytest.raises(InvalidInputError, match="rename"):
         entry_of(Document("x", metadata={"recall": own}))
