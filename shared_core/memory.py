@@ -12,14 +12,14 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypeAlias, TypeVar
+from typing import Literal, NoReturn, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from shared_core.config import SCGConfig
 from shared_core.decoding import FollowedSchema, Reading, SharedModel, SpokenSchema
 from shared_core.entry import DEFAULT_NAMESPACE, JSON, MemoryEntry, check_namespace, check_text
-from shared_core.errors import InvalidInputError, NotFoundError, StoreError
+from shared_core.errors import InvalidInputError, NotFoundError, StoreError, UnsupportedError
 from shared_core.evolution import Evolution, Progress, Report
 from shared_core.filters import Filter
 from shared_core.graph import AssociativeGraph
@@ -466,6 +466,17 @@ class SchemaMemory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    # A memory is a door to one file: frameworks that copy the objects around it mean the same one.
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError("an open memory cannot be pickled: open its file again where it is needed")
 
     # Async twins: writes on one thread, store and ranking of recalls on another, decodes in the model's queue.
 
