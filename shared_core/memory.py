@@ -252,7 +252,13 @@ class SchemaMemory:
         )
 
     def consolidate(self, progress: Report | None = None) -> int:
-        """Assimilate every entry that still waits for it; returns how many did."""
+        """Let the model catch up: assimilate every entry that still waits for it, and weigh every concept.
+
+        Concepts without a weight are found as well, but a search for them is less exact.
+
+        Returns:
+            How many entries waited.
+        """
         with self._writing():
             return self._evolution.assimilate(progress or _ignore)
 

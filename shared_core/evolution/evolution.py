@@ -98,7 +98,10 @@ class Evolution:
         return outcome
 
     def assimilate(self, report: Report, only: set[str] | None = None) -> int:
-        """Assimilate the entries that wait for it (all, or those named); returns how many."""
+        """Assimilate the entries that wait for it (all, or those named); returns how many.
+
+        Concepts that no entry waits with, such as an import brings, are weighed as well where all are meant.
+        """
         if only is not None and not self._wait(only):
             return 0
         state = self._state()
@@ -108,6 +111,8 @@ class Evolution:
             if not stored.assimilated and (only is None or stored.entry.id in only)
         ]
         if not waiting:
+            if only is None and state.concepts:
+                self._weighed(state, report)
             return 0
         vocabulary = Vocabulary(state.concepts, self._weighed(state, report))
         distiller = Distiller(self._voice(), self._config)
