@@ -19,7 +19,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from scg_llamaindex.retriever import SCGRetriever
 from shared_core.errors import UnsupportedError, refuse
 
-_CHAT_ENGINES: Final[Mapping[ChatMode, Any]] = {
+_CHAT_ENGINES: Final[Mapping[str, Any]] = {
     ChatMode.BEST: CondensePlusContextChatEngine,
     ChatMode.CONDENSE_PLUS_CONTEXT: CondensePlusContextChatEngine,
     ChatMode.CONDENSE_QUESTION: CondenseQuestionChatEngine,
@@ -78,9 +78,9 @@ def chat_engine(mode: ChatMode | str, retrieving: Retrieving, llm: LLM, argument
     Raises:
         UnsupportedError: for arguments of none of them, and for another mode.
     """
-    engine = _CHAT_ENGINES.get(mode)  # type: ignore[call-overload]  # a mode is its name
+    engine = _CHAT_ENGINES.get(mode)
     if engine is None:
-        modes = ", ".join(repr(one.value) for one in _CHAT_ENGINES)
+        modes = ", ".join(repr(ChatMode(one).value) for one in _CHAT_ENGINES)
         raise UnsupportedError(
             f"there is no chat mode {mode!r} (supported: {modes}): agents take as_query_engine() as a tool"
         )
