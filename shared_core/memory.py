@@ -254,15 +254,16 @@ class SchemaMemory:
         )
 
     def consolidate(self, progress: Report | None = None) -> int:
-        """Let the model read every entry that still waits for it; returns how many did.
+        """Let the model catch up: read every entry that it has not read, and weigh every concept.
 
-        Those are entries that were stored without the model, or read by another one.
+        Those are entries that were stored without the model, imported, or read by another one. Concepts without a weight
+        are found as well, but a search for them is less exact.
+
+        Returns:
+            How many entries waited.
         """
         with self._writing():
-            report = progress or _ignore
-            assimilated = self._evolution.assimilate(report)
-            anticipates = self._config.assimilate and self._config.anticipation_weight
-            return assimilated + (self._evolution.anticipate(report) if anticipates else 0)
+            return self._evolution.consolidate(progress or _ignore)
 
     def recall(
         self, query: str, *, k: int | None = None, unit: Unit = "entries", where: Filter | None = None

@@ -101,7 +101,10 @@ class Evolution:
         return outcome
 
     def assimilate(self, report: Report, only: set[str] | None = None) -> int:
-        """Assimilate the entries that wait for it (all, or those named); returns how many."""
+        """Assimilate the entries that wait for it (all, or those named); returns how many.
+
+        Concepts that no entry waits with, such as an import brings, are weighed as well where all are meant.
+        """
         if only is not None and not self._wait(only):
             return 0
         state = self._state()
@@ -113,6 +116,15 @@ class Evolution:
         if waiting:
             self._assimilate(state, waiting, report)
         return len(waiting)
+
+    def consolidate(self, report: Report) -> int:
+        """Let the model catch up: assimilate, weigh every concept, read every entry; returns how many it had not read."""
+        waited = self.assimilate(report)
+        state = self._state()
+        if state.concepts:
+            self._weighed(state, report)
+        anticipates = self._config.assimilate and self._config.anticipation_weight
+        return waited + (self.anticipate(report) if anticipates else 0)
 
     def anticipate(self, report: Report, only: set[str] | None = None) -> int:
         """Let the model read entries (all, or those named) of which it is not stored what it expects; returns how many.
