@@ -256,8 +256,8 @@ class SchemaMemory:
     def consolidate(self, progress: Report | None = None) -> int:
         """Let the model catch up: read every entry that it has not read, and weigh every concept.
 
-        Those are entries that were stored without the model, imported, or read by another one. Concepts without a weight
-        are found as well, but a search for them is less exact.
+        Those are entries that were stored without the model, imported, or read by another one. Concepts without a
+        weight are found as well, but a search for them is less exact.
 
         Returns:
             How many entries waited.

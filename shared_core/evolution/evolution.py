@@ -118,7 +118,7 @@ class Evolution:
         return len(waiting)
 
     def consolidate(self, report: Report) -> int:
-        """Let the model catch up: assimilate, weigh every concept, read every entry; returns how many it had not read."""
+        """Let the model catch up: assimilate, weigh every concept, read every entry; returns how many were not read."""
         waited = self.assimilate(report)
         state = self._state()
         if state.concepts:

@@ -18,6 +18,9 @@ from shared_core.store.values import Anticipation
 _TOKEN = np.dtype("<i4")
 # A hundredth of a nat is more than the logits of most models are worth.
 _LOGPROB = np.dtype("<f2")
+# Beyond any vocabulary: arrays are made that have a place for every token.
+_TOKENS = 2**24
+_CERTAIN = 0.01
 
 
 def put_anticipations(
@@ -78,5 +81,7 @@ def _columns(state: NamespaceState, rows: list[tuple[int, bytes, bytes]]) -> Ant
         raise ValueError("the anticipations of an entry do not fit together")
     tokens: npt.NDArray[np.int32] = np.frombuffer(b"".join(row[1] for row in kept), _TOKEN).astype(np.int32)
     logprobs = np.frombuffer(b"".join(row[2] for row in kept), _LOGPROB).astype(np.float32)
+    if (tokens != tokens.clip(0, _TOKENS - 1)).any() or not (logprobs <= _CERTAIN).all():
+        raise ValueError("the anticipations of an entry are not what a model says")
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     return Anticipations(state.generation, places[there].astype(np.int32), starts, tokens, logprobs)

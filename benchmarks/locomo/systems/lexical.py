@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from benchmarks.locomo.systems.system import Cost, Ranked, Report
 from shared_core import MemoryEntry
 from shared_core.graph import Incidence
-from shared_core.recall import Turns, named, rank_entries, searchable_text
+from shared_core.recall import RankingWeights, Turns, named, rank_entries, searchable_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +133,7 @@ class BM25:
             by_word.sum(axis=0),
             sessions.sum(axis=1),
             named=named(query, self._speakers),
+            weights=RankingWeights(),
         )
         # Being in the right session alone does not bring a turn, as in our recall.
         return np.where(ranked.lexical + ranked.answer + ranked.passage > 0, ranked.total, 0.0)

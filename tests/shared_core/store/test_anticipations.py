@@ -16,7 +16,7 @@ from shared_core.store import Anticipated, Anticipation, Anticipations, ConceptL
 NAME, OTHER = ("mira",), ("tobi",)
 IDS = "abcdef"
 MODELS = ("tiny", "large")
-TOKENS = st.dictionaries(st.integers(0, 2**31 - 1), st.floats(-60, 0, width=16), max_size=4)
+TOKENS = st.dictionaries(st.integers(0, 2**24 - 1), st.floats(-60, 0, width=16), max_size=4)
 EXPECTED = st.tuples(st.sampled_from(MODELS), st.dictionaries(st.sampled_from(IDS), TOKENS, max_size=4))
 
 steps = st.one_of(
@@ -143,11 +143,21 @@ def test_an_assimilation_lands_whole(store, monkeypatch):
     assert by_id(state, store.load_anticipations(NAME, "tiny", state)) == {"b": {1: -1.0}}
 
 
-def test_columns_of_a_damaged_row_are_refused(store):
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "logprobs = x'00'",
+        "token_ids = x'ffffffff'",
+        "token_ids = x'00000001'",
+        "logprobs = x'007e'",
+        "logprobs = x'003c'",
+    ],
+)
+def test_columns_of_a_damaged_row_are_refused(store, damage):
     store.write(NAME, [EntryWrite(MemoryEntry("one", id="a"))])
     store.save_anticipations(NAME, anticipated("tiny", {"a": {1: -1.0}}))
     with store._engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE anticipations SET logprobs = x'00'")
+        connection.exec_driver_sql(f"UPDATE anticipations SET {damage}")
     with pytest.raises(StoreError, match="damaged"):
         store.load_anticipations(NAME, "tiny", store.load(NAME))
 

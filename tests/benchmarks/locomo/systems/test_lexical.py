@@ -117,7 +117,7 @@ def test_smoothing_is_that_of_our_ranking(conversations: list[Conversation], que
 
 
 def test_without_smoothing_weights_the_two_agree(conversations: list[Conversation], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(lexical, "RankingWeights", lambda: RankingWeights(1.0, 0.0, 0.0, 2, 0.0, 0.0))
+    monkeypatch.setattr(lexical, "RankingWeights", lambda: RankingWeights(1.0, 0.0, 0.0, 0.0, 2, 0.0, 0.0))
     plain, smoothed = BM25(), BM25(episode=True)
     for system in (plain, smoothed):
         system.write(conversations[0].turns, ignore)
