@@ -145,6 +145,7 @@ def test_an_assimilation_lands_whole(store, monkeypatch):
 
 @pytest.mark.parametrize(
     "damage",
+    # Too short; negative; beyond any vocabulary; no number; more than certain.
     [
         "logprobs = x'00'",
         "token_ids = x'ffffffff'",
