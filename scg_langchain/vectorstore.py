@@ -272,5 +272,5 @@ class SCGVectorStore(VectorStore):
 def _batches(entries: list[MemoryEntry], size: int | None) -> Iterator[list[MemoryEntry]]:
     if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
         raise InvalidInputError(f"batch_size must be a whole number of at least 1, not {size!r}")
-    step = size or max(len(entries), 1)
+    step = max(len(entries), 1) if size is None else size
     return (entries[start : start + step] for start in range(0, len(entries), step))

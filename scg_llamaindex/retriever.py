@@ -143,8 +143,8 @@ class SCGRetriever(BaseRetriever):
     ) -> Self:
         """The retriever that was written to a folder, with all its settings.
 
-        Nothing that a model computed is written: scores are near what they were, and the same after the memory's
-        ``consolidate()``, which takes some 30 ms a concept.
+        Nothing that a model computed is written: ranks and scores are near what they were, and the same after the
+        memory's ``consolidate()``, which reads every entry once and takes some 30 ms a concept.
 
         Args:
             persist_dir: The folder.

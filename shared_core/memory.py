@@ -441,6 +441,9 @@ class SchemaMemory:
     def import_file(self, path: str | Path, progress: Report | None = None) -> Remembered:
         """Merge an exported file into this namespace, whole or not at all; an id that exists is an update.
 
+        An export has no numbers that a model computed: :meth:`consolidate` makes them again, and until then recall is
+        less exact.
+
         Raises:
             FormatError: if the file is not an export; names the line.
         """
