@@ -14,6 +14,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import ArgsSchema, BaseTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import ErrorDetails
 
 from scg_langchain.scope import Scope, running_context
@@ -23,6 +24,10 @@ from shared_core.entry import check_namespace
 from shared_core.errors import InvalidInputError, NotFoundError
 from shared_core.recall import RELEVANT, Recall
 from shared_core.store import Erased
+
+
+MEMORY_TOOLS = frozenset({"remember", "recall", "forget"})
+"""Names of the tools, whose results are no news to the memory."""
 
 
 class RememberInput(BaseModel):
@@ -65,7 +70,7 @@ class _MemoryTool(BaseTool):
             context or of ``config["configurable"]``. ``None``: always ``memory`` itself.
     """
 
-    memory: SchemaMemory = Field(exclude=True, repr=False)
+    memory: SkipJsonSchema[SchemaMemory] = Field(exclude=True, repr=False)
     namespace: str | tuple[str, ...] | None = None
     handle_tool_error: Any = True
     handle_validation_error: Any = Field(default=_explain)

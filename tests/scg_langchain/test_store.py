@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -302,6 +303,17 @@ def test_the_sweeper_runs_until_it_is_stopped(memory, clock):
         SCGStore(memory).start_ttl_sweeper()
 
 
+def test_the_sweeper_ends_with_the_memory(open_memory, caplog):
+    memory = open_memory()
+    store = SCGStore(memory)
+    store.start_ttl_sweeper(0.0005)
+    [thread] = [one for one in threading.enumerate() if one.name == "scg-sweep"]
+    memory.close()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert not caplog.records
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -312,6 +324,10 @@ def test_the_sweeper_runs_until_it_is_stopped(memory, clock):
         {"ttl": {"default": 3}},
         {"ttl": {"default_ttl": -1}},
         {"ttl": {"sweep_interval_minutes": 0}},
+        {"ttl": {"refresh_on_read": "no"}},
+        {"ttl": [1]},
+        {"index": ["text"]},
+        {"index": 5},
     ],
 )
 def test_settings_that_mean_nothing_are_refused(memory, options):

@@ -181,6 +181,52 @@ def test_a_document_stays_where_the_new_one_cannot_be_stored(open_memory, docume
     assert index.ref_doc_info["d1"].node_ids == [id for id, one in index.docstore.docs.items() if "kitten" in one.text]
 
 
+class Killed(BaseException):
+    """As if the process were."""
+
+
+def test_a_document_whose_update_was_cut_short_is_refreshed_by_the_next_process(open_memory, documents, monkeypatch):
+    memory = open_memory("memory.db")
+    index = SCGIndex.from_documents(documents, memory=memory)
+    changed = Document(text="A kitten, not a puppy!", id_="d1", metadata={"source": "d1"})
+
+    def kill(*args, **options):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "forget", kill)
+        with pytest.raises(Killed):
+            index.refresh_ref_docs([changed])
+    assert texts(index) == sorted([changed.text, *TEXTS.values()])  # neither is lost
+    for document in (changed, documents[0]):  # whichever of them it is now
+        again = SCGIndex(memory=open_memory("memory.db"))
+        assert again.refresh_ref_docs([document, documents[1]]) == [True, False]
+        assert texts(again) == sorted([document.text, TEXTS["d2"]])
+
+
+def test_a_document_of_which_a_beginning_was_written_is_refreshed_by_the_next_process(open_memory, monkeypatch):
+    splitter = SentenceSplitter(chunk_size=20, chunk_overlap=0)
+    pages = [Document(text=f"The {word} leaves at seven. " * 6, id_=word) for word in ("train", "bus")]
+    write, written = Store.write, []
+
+    def cut(store, namespace, entries, *args, **options):
+        if written:
+            raise Killed
+        written.extend(entries)
+        return write(store, namespace, entries, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shared_core.evolution.evolution._STORED_TOGETHER", 4)
+        patch.setattr(Store, "write", cut)
+        with pytest.raises(Killed):
+            SCGIndex.from_documents(pages, memory=open_memory("memory.db"), transformations=[splitter])
+    again = SCGIndex(memory=open_memory("memory.db"), transformations=[splitter])
+    assert 0 < len(texts(again)) < len(splitter(pages))
+    assert True in again.refresh_ref_docs(pages)
+    assert texts(again) == sorted(node.text for node in splitter(pages))
+    assert SCGIndex(memory=open_memory("memory.db")).refresh_ref_docs(pages) == [False, False]
+
+
 def test_an_update_may_keep_the_ids_of_nodes(open_memory):
     splitter = SentenceSplitter(id_func=lambda number, document: f"{document.id_}-{number}")
     memory = open_memory()
