@@ -79,13 +79,12 @@ def answer_entries(
     returned = [*takewhile(lambda one: isinstance(one, ToolMessage), reversed(messages))][::-1]
     if returned:
         arguments = _arguments(messages[-len(returned) - 1 :]) if structured else {}
-        said = [
+        return [
             replace(entry, text=arguments.get(message.tool_call_id, entry.text), speaker="AI")
             for message in returned
             if isinstance(message, ToolMessage) and message.status != "error" and message.name not in MEMORY_TOOLS
             for entry in entries_of_message(message, thread, now, recalled)
         ]
-        return said
     for message in reversed(messages):
         if _is_answer(message):
             return entries_of_message(message, thread, now, recalled)
@@ -97,7 +96,7 @@ def answer_entries(
 def _arguments(messages: Sequence[AnyMessage]) -> dict[str, str]:
     """The arguments of the calls in some messages as JSON text, by the id of the call."""
     return {
-        str(call["id"]): json.dumps(call["args"], ensure_ascii=False)
+        str(call["id"]): cleaned(json.dumps(call["args"], ensure_ascii=False))
         for message in messages
         if isinstance(message, AIMessage)
         for call in message.tool_calls

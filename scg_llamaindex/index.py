@@ -28,7 +28,6 @@ from shared_core import SchemaMemory
 from shared_core.adapting import Namespace, as_memory, memory_in
 from shared_core.errors import NotFoundError, refuse
 
-
 _UNFINISHED: Final = "unfinished"
 
 
