@@ -14,7 +14,6 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import ArgsSchema, BaseTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
-from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import ErrorDetails
 
 from scg_langchain.scope import Scope, running_context
@@ -69,7 +68,7 @@ class _MemoryTool(BaseTool):
             context or of ``config["configurable"]``. ``None``: always ``memory`` itself.
     """
 
-    memory: SkipJsonSchema[SchemaMemory] = Field(exclude=True, repr=False)
+    memory: SchemaMemory = Field(exclude=True, repr=False)
     namespace: str | tuple[str, ...] | None = None
     handle_tool_error: Any = True
     handle_validation_error: Any = Field(default=_explain)

@@ -186,6 +186,9 @@ def test_what_the_filter_leaves_out_never_comes_back(memory):
         assert set(ids_of(store.similarity_search(QUESTION, k=1000, filter=condition))) == allowed
         for search in (store.similarity_search_with_score, store.similarity_search_with_relevance_scores):
             assert {document.id for document, _ in search(QUESTION, k=1000, filter=condition)} == allowed
+        found = asyncio.run(store.asimilarity_search(QUESTION, k=1000, filter=condition))
+        found += asyncio.run(retriever.ainvoke(QUESTION, filter=condition))
+        assert set(ids_of(found)) == allowed
 
 
 def test_nothing_relevant_is_nothing_injected(open_memory, model, documents, scripted):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from datetime import UTC, datetime, timedelta
@@ -170,6 +171,8 @@ def test_a_query_obeys_filter_limit_and_offset(store):
     assert store.search(("a",), query="puppy", limit=0) == []
     small = store.search(("a",), query="puppy", filter={"n": {"$lt": 3}}, limit=2)
     assert small == [item for item in whole if item.value["n"] < 3][:2]
+    few = {"query": "puppy", "filter": {"n": {"$lt": 3}}, "limit": 2, "offset": 1}
+    assert keys_of(asyncio.run(store.asearch(("a",), **few))) == keys_of(store.search(("a",), **few))
 
 
 def test_a_query_returns_a_part_of_what_the_reference_returns(store):

@@ -10,7 +10,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.memory import Memory
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.postprocessor import SimilarityPostprocessor
-from llama_index.core.schema import Document, TextNode
+from llama_index.core.schema import Document, IndexNode, TextNode
 
 from scg_llamaindex import (
     SCGIndex,
@@ -142,6 +142,23 @@ def test_an_index_whose_memory_is_gone_says_so_when_it_is_loaded(open_memory, do
     with pytest.raises(NotFoundError):
         SCGIndex(index_struct=gone)
     assert not (tmp_path / "gone.db").exists()
+
+
+def test_without_the_model_means_all_that_is_inserted(open_memory, documents):
+    memory = open_memory()
+    index = SCGIndex.from_documents(documents[:1], memory=memory, use_model=False)
+    index.insert(documents[1])
+    asyncio.run(index.ainsert(Document(text="Tea at five.", id_="d3")))
+    assert memory.stats().waiting == 3
+    SCGIndex(memory=memory).insert(Document(text="Tea at six.", id_="d4"))
+    assert memory.stats().waiting == 3
+
+
+def test_what_index_nodes_stand_for_is_found_through_the_index(open_memory):
+    whole = TextNode(text="The whole story of Rex.", id_="whole")
+    index = SCGIndex([IndexNode(text="A puppy", id_="s", index_id="story", obj=whole)], memory=open_memory())
+    [found] = index.as_retriever(similarity_top_k=1).retrieve("puppy")
+    assert found.node_id == "whole"
 
 
 def test_code_written_for_another_index_may_name_an_embedding_model(open_memory):

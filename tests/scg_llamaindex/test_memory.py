@@ -109,11 +109,9 @@ def test_the_block_recalls_for_the_newest_question_and_not_for_the_one_before(me
 
 def test_nothing_relevant_is_nothing_injected(sensible):
     memory = SCGChatMemory.from_memory(sensible, "s", shared=True)
-    asked = said("user", "What pet did she get?")
     assert "puppy" in injected(memory.get(input="What pet did she get?"))
     assert memory.get(input="How do I reset my router?") == []
     assert memory.get() == []
-    assert asked.additional_kwargs == {}
 
 
 def test_shared_messages_are_left_as_they_are_and_recalled_text_is_not_stored(memory):
@@ -123,8 +121,13 @@ def test_shared_messages_are_left_as_they_are_and_recalled_text_is_not_stored(me
     asyncio.run(block.aput([message], session_id="s"))
     assert message == before
     one = chat(memory)
-    one.put(said("user", "Which puppy?"))
-    one.set([*one.get(), said("assistant", "That one.")])
+    asked = said("user", "Which puppy?")
+    one.put(asked)
+    shown = one.get()
+    assert "I adopted a puppy" in injected(shown)
+    for kept in (asked, *one.get_all()):
+        assert (kept.content, kept.additional_kwargs) == ("Which puppy?", {})
+    one.set([*shown, said("assistant", "That one.")])
     assert sorted(entry.text for entry in stored(memory)) == ["I adopted a puppy", "That one.", "Which puppy?"]
 
 
