@@ -269,8 +269,8 @@ class SCGVectorStore(VectorStore):
         raise UnsupportedError("there are no vectors to search by: search with a text")
 
 
-def _batches(entries: list[MemoryEntry], size: int | None) -> Iterator[list[MemoryEntry]]:
-    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-        raise InvalidInputError(f"batch_size must be a whole number of at least 1, not {size!r}")
+def _batches(entries: list[MemoryEntry], size: object) -> Iterator[list[MemoryEntry]]:
     step = max(len(entries), 1) if size is None else size
+    if isinstance(step, bool) or not isinstance(step, int) or step < 1:
+        raise InvalidInputError(f"batch_size must be a whole number of at least 1, not {size!r}")
     return (entries[start : start + step] for start in range(0, len(entries), step))

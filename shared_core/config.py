@@ -132,6 +132,7 @@ class SCGConfig:
             concept_budget=35,
             accommodation="generate",
             gate="perplexity",
+            perplexity_threshold=3.0,  # the paper names none; at 20 a small model finds hardly anything novel
             assimilate=4,
             inferred_weight=1.0,
         )

@@ -22,8 +22,9 @@ from shared_core.store import Anticipation, Anticipations, NamespaceState, Store
 
 Floats = NDArray[np.float64]
 
-# Added to every mean: of a token less likely than this it says nothing that one entry expects it and others do not.
-_NEGLIGIBLE = 1e-4
+# Added to every mean, and about the share of one token in a vocabulary: of a token that is less likely than by chance
+# it says nothing that one entry expects it and others do not.
+_NEGLIGIBLE = 3e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)

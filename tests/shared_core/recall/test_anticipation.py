@@ -32,7 +32,7 @@ def anticipation(tokens):
 
 def by_the_book(memory, query, entries):
     def mean(token):
-        return sum(exp(own[token]) for own in memory.values() if token in own) / max(len(memory), 1) + 1e-4
+        return sum(exp(own[token]) for own in memory.values() if token in own) / max(len(memory), 1) + 3e-5
 
     def lifts(tokens):
         return {token: max(value - log(mean(token)), 0.0) for token, value in tokens.items()}
