@@ -58,6 +58,10 @@ def test_what_was_recalled_is_never_stored_again(memory, scripted):
         chain.invoke({"input": question})
     assert "a puppy named Rex" in llm.asked[0][0].content
     messages = SCGMemory(memory=memory, return_messages=True, score_threshold=0.0)
+    shown = messages.load_memory_variables({"input": QUESTION})["history"]
+    length = len(memory.entries)
+    messages.save_context({"input": shown[0]}, {"output": " "})
+    assert len(memory.entries) == length
     history = SCGChatMessageHistory(memory, "s")
     history.add_messages([*messages.load_memory_variables({"input": QUESTION})["history"], HumanMessage("Thanks")])
     said = [text for pair in zip(asked, ["A puppy", "Green", "Monday"], strict=True) for text in pair]

@@ -156,10 +156,13 @@ async def test_a_result_that_goes_straight_to_the_user_is_the_answer(memory, asy
 def test_a_result_that_is_an_error_or_the_memorys_own_is_no_answer(memory):
     [_, recall, _] = create_memory_tools(memory, score_threshold=0.0)
     direct = recall.model_copy(update={"return_direct": True})
-    model = ScriptedModel(script=[calling("recall", query="puppy"), calling("recall")])
-    agent = create_agent(model, tools=[direct], middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0)])
+    report = tool(return_direct=True)(weather.func)
+    report.handle_validation_error = True
+    model = ScriptedModel(script=[calling("recall", query="puppy"), calling("weather")])
+    remembering = SCGMemoryMiddleware(memory, score_threshold=1.0)  # injects nothing
+    agent = create_agent(model, tools=[direct, report], middleware=[remembering])
     assert PUPPY in texts(ask(agent, "What is the puppy called?")["messages"])[-1]
-    assert "do not fit" in texts(ask(agent, "Once more?")["messages"])[-1]
+    assert "validation error" in texts(ask(agent, "Once more?")["messages"])[-1]
     assert [text for _, text in said_in(memory)[2:]] == ["What is the puppy called?", "Once more?"]
 
 
