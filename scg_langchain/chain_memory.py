@@ -12,6 +12,7 @@ from langchain_classic.base_memory import BaseMemory
 from langchain_classic.memory.utils import get_prompt_input_key
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import ConfigDict, Field, field_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from scg_langchain.messages import is_recalled, message_entry, recalled_message
 from scg_langchain.spelling import cleaned
@@ -44,7 +45,7 @@ class SCGMemory(BaseMemory):
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
-    memory: SchemaMemory = Field(exclude=True, repr=False)
+    memory: SkipJsonSchema[SchemaMemory] = Field(exclude=True, repr=False)
     namespace: str | tuple[str, ...] | None = None
     session: str = Field(default_factory=lambda: uuid4().hex)
     memory_key: str = "history"

@@ -62,7 +62,7 @@ class SCGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     messages stay as they are, and within a turn the message keeps its place, so that prompt caches hold. When
     nothing relevant is recalled, nothing is shown. After the answer the user's messages and the answer are
     remembered, as the conversation has them by then; calls of tools, their results, and lines that repeat what was
-    recalled are not.
+    recalled are not. A result that is the answer itself (``return_direct``), and structured output, are.
 
     With ``mode="tools"`` the model gets the tools ``remember``, ``recall`` and ``forget`` instead.
 
@@ -195,7 +195,8 @@ def _said(state: MemoryState) -> list[MemoryEntry]:
     note = state.get("scg_turn")
     if not note or not note["asked"]:
         return []
-    answer = answer_entries(state["messages"], _thread(), datetime.now(UTC), note["recalled"])
+    structured = state.get("structured_response") is not None
+    answer = answer_entries(state["messages"], _thread(), datetime.now(UTC), note["recalled"], structured=structured)
     return [*_asked(state, note), *answer]
 
 

@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import RunnableConfig, ensure_config
 from pydantic import ConfigDict, Field, field_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from scg_langchain.documents import documents_from, entries_of, found_document
 from scg_langchain.filters import as_filter
@@ -42,7 +43,7 @@ class SCGRetriever(BaseRetriever):
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
-    memory: SchemaMemory = Field(exclude=True, repr=False)
+    memory: SkipJsonSchema[SchemaMemory] = Field(exclude=True, repr=False)
     namespace: str | tuple[str, ...] | None = None
     k: int | None = Field(default=None, ge=1)
     filter: Any = None

@@ -170,6 +170,8 @@ class SCGStore(BaseStore):
             try:
                 self.sweep_ttl()
             except SCGError as error:  # locked for a while, say: the next sweep finds what this one left
+                if self._store.is_closed:
+                    return
                 _log.warning("expired items were not erased: %s", error)
 
     def _read(self, batch: Operations) -> list[Result]:
@@ -300,6 +302,8 @@ def _now() -> datetime:
 def _searchable_paths(index: Mapping[str, Any] | None) -> tuple[str, ...]:
     if index is None:
         return (WHOLE,)
+    if not isinstance(index, Mapping):
+        raise InvalidInputError(f"index must be a dict such as {{'fields': ['text']}}, not {index!r}")
     unknown = sorted(set(index) - {"fields"})
     if unknown:
         raise InvalidInputError(f"index has no use for {', '.join(unknown)}: recall needs no embeddings, only 'fields'")
@@ -315,6 +319,8 @@ def _searchable_paths(index: Mapping[str, Any] | None) -> tuple[str, ...]:
 def _checked_ttl(ttl: TTLConfig | None) -> TTLConfig | None:
     if ttl is None:
         return None
+    if not isinstance(ttl, Mapping):
+        raise InvalidInputError(f"ttl must be a dict such as {{'default_ttl': 60}}, not {ttl!r}")
     unknown = sorted(set(ttl) - _TTL_SETTINGS)
     if unknown:
         raise InvalidInputError(f"ttl has no setting {', '.join(unknown)}: use {', '.join(sorted(_TTL_SETTINGS))}")
@@ -322,4 +328,7 @@ def _checked_ttl(ttl: TTLConfig | None) -> TTLConfig | None:
         minutes = ttl.get(name)
         if minutes is not None:
             check_minutes(name, minutes)
+    for name in ("refresh_on_read", "omit_expired"):
+        if not isinstance(ttl.get(name, False), bool):
+            raise InvalidInputError(f"{name} is True or False, not {ttl.get(name)!r}")
     return ttl

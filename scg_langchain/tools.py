@@ -24,6 +24,9 @@ from shared_core.errors import InvalidInputError, NotFoundError
 from shared_core.recall import RELEVANT, Recall
 from shared_core.store import Erased
 
+MEMORY_TOOLS = frozenset({"remember", "recall", "forget"})
+"""Names of the tools, whose results are no news to the memory."""
+
 
 class RememberInput(BaseModel):
     """What the model says to remember something."""

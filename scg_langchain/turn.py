@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import takewhile
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from scg_langchain.messages import RECALLED, speaker_of
 from scg_langchain.spelling import cleaned
+from scg_langchain.tools import MEMORY_TOOLS
 from shared_core import MemoryEntry
 
 # Marks of messages that the user did not write: by LangChain's middleware, and by recall.
@@ -55,22 +57,50 @@ class Turn:
 
 
 def answer_entries(
-    messages: Sequence[AnyMessage], thread: str | None, now: datetime, recalled: Collection[str]
+    messages: Sequence[AnyMessage],
+    thread: str | None,
+    now: datetime,
+    recalled: Collection[str],
+    *,
+    structured: bool = False,
 ) -> list[MemoryEntry]:
-    """What to remember of the answer that a conversation ends with: one entry at most.
+    """What to remember of the answer that a conversation ends with.
+
+    Where it ends with what tools returned, that went straight to the user, and is the answer; what the tools of the
+    memory returned is not remembered again.
 
     Args:
         messages: The conversation.
         thread: Which one.
         now: When.
         recalled: Lines that were recalled for this turn. What of the answer repeats one is left out.
+        structured: Whether the answer is structured output: the arguments of a call, not what came back.
     """
+    returned = [*takewhile(lambda one: isinstance(one, ToolMessage), reversed(messages))][::-1]
+    if returned:
+        arguments = _arguments(messages[-len(returned) - 1 :]) if structured else {}
+        return [
+            replace(entry, text=arguments.get(message.tool_call_id, entry.text), speaker="AI")
+            for message in returned
+            if isinstance(message, ToolMessage) and message.status != "error" and message.name not in MEMORY_TOOLS
+            for entry in entries_of_message(message, thread, now, recalled)
+        ]
     for message in reversed(messages):
         if _is_answer(message):
             return entries_of_message(message, thread, now, recalled)
         if isinstance(message, HumanMessage):
             break
     return []
+
+
+def _arguments(messages: Sequence[AnyMessage]) -> dict[str, str]:
+    """The arguments of the calls in some messages as JSON text, by the id of the call."""
+    return {
+        str(call["id"]): cleaned(json.dumps(call["args"], ensure_ascii=False))
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+    }
 
 
 def _is_answer(message: AnyMessage) -> bool:

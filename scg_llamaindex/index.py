@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.callbacks.base import CallbackManager
@@ -27,6 +27,8 @@ from scg_llamaindex.retriever import SCGRetriever
 from shared_core import SchemaMemory
 from shared_core.adapting import Namespace, as_memory, memory_in
 from shared_core.errors import NotFoundError, refuse
+
+_UNFINISHED: Final = "unfinished"
 
 
 class SCGIndex(BaseIndex[SCGIndexStruct]):
@@ -266,8 +268,20 @@ def _memory_of(
 
 
 def _register(docstore: BaseDocumentStore, nodes: Sequence[BaseNode]) -> None:
-    """Fill a document store with nodes that a memory holds, and with the hashes of the documents they come from."""
+    """Fill a document store with nodes that a memory holds, and with the hashes of the documents they come from.
+
+    Of a document that was being written when its process died there may be a beginning, or a new version beside the
+    old one. No hash is that of such a document, so that a refresh writes it anew.
+    """
     docstore.add_documents(nodes, allow_update=True)
+    held = {node.node_id for node in nodes}
+    hashes: dict[str, str] = {}
     for node in nodes:
-        if node.source_node is not None and node.source_node.hash:
-            docstore.set_document_hash(node.source_node.node_id, node.source_node.hash)
+        if node.source_node is None or not node.source_node.hash:
+            continue
+        id, hash = node.source_node.node_id, node.source_node.hash
+        is_whole = node.next_node is None or node.next_node.node_id in held
+        if not is_whole or hashes.setdefault(id, hash) != hash:
+            hashes[id] = _UNFINISHED
+    for id, hash in hashes.items():
+        docstore.set_document_hash(id, hash)

@@ -404,8 +404,8 @@ class SchemaMemory:
         Raises:
             InvalidInputError: if no condition is given; :meth:`clear` erases everything.
         """
-        if isinstance(ids, str):
-            raise InvalidInputError("ids must be a collection of ids: pass [id]")
+        if isinstance(ids, str) or not isinstance(ids, Iterable | None):
+            raise InvalidInputError(f"ids must be a collection of ids, not {ids!r}: pass [id]")
         _check_filter(where)
         conditions = [Filter(session=session, speaker=speaker), where or Filter()]
         if ids is None and all(condition.is_empty for condition in conditions):

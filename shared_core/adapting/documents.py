@@ -19,13 +19,16 @@ def document_entry(content: str, id: str | None, given: Mapping[str, Any]) -> Me
     or ISO 8601 text) become the entry's source, which ranking and filters use; where they are something else, they
     are metadata like any other.
 
+    A text that is empty is one of an entry which nothing recalls, but which is kept, where there is metadata.
+
     Args:
         content: The text; one that ends as entries show the ``caption`` of the metadata has it as caption.
         id: Its id.
         given: Its metadata.
 
     Raises:
-        InvalidInputError: if it cannot be stored: without text, or with metadata that JSON cannot carry.
+        InvalidInputError: if it cannot be stored: with neither text nor metadata, or with metadata that JSON cannot
+            carry.
     """
     metadata = dict(given)
     if isinstance(metadata.get("occurred_at"), datetime):
@@ -38,11 +41,12 @@ def document_entry(content: str, id: str | None, given: Mapping[str, Any]) -> Me
         name_of(metadata.get("session")),
         _time(metadata.get("occurred_at")),
         caption,
+        metadata if not text.strip() else {},  # a page without words is kept for what is known of it
     )
     # What the entry's own fields give back unchanged is not kept twice.
     known = _source(entry)
     rest = {name: value for name, value in metadata.items() if name not in known or known[name] != value}
-    return replace(entry, metadata=deepcopy(rest))
+    return replace(entry, metadata=deepcopy(metadata if entry.is_silent and not rest else rest))
 
 
 def document_metadata(entry: MemoryEntry) -> dict[str, Any]:

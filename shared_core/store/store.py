@@ -315,6 +315,11 @@ class Store:
         with self._reading() as connection, self._sound():
             return reading.read_names(connection, name)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
     def close(self) -> None:
         """Let go of the file. Calls after this fail; closing twice is fine."""
         self._closed = True
@@ -414,6 +419,8 @@ def _check_ids(ids: Collection[str]) -> list[str]:
     """The ids in order, each once."""
     if isinstance(ids, str):
         raise InvalidInputError("pass a list of ids, not one text: its characters would be taken for ids")
+    if not isinstance(ids, Iterable):
+        raise InvalidInputError(f"pass a list of ids, not {ids!r}")
     for id in ids:
         check_text(id, "id")
     return list(dict.fromkeys(ids))

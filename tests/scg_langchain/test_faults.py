@@ -58,6 +58,10 @@ def test_what_was_recalled_is_never_stored_again(memory, scripted):
         chain.invoke({"input": question})
     assert "a puppy named Rex" in llm.asked[0][0].content
     messages = SCGMemory(memory=memory, return_messages=True, score_threshold=0.0)
+    shown = messages.load_memory_variables({"input": QUESTION})["history"]
+    length = len(memory.entries)
+    messages.save_context({"input": shown[0]}, {"output": " "})
+    assert len(memory.entries) == length
     history = SCGChatMessageHistory(memory, "s")
     history.add_messages([*messages.load_memory_variables({"input": QUESTION})["history"], HumanMessage("Thanks")])
     said = [text for pair in zip(asked, ["A puppy", "Green", "Monday"], strict=True) for text in pair]
@@ -186,6 +190,9 @@ def test_what_the_filter_leaves_out_never_comes_back(memory):
         assert set(ids_of(store.similarity_search(QUESTION, k=1000, filter=condition))) == allowed
         for search in (store.similarity_search_with_score, store.similarity_search_with_relevance_scores):
             assert {document.id for document, _ in search(QUESTION, k=1000, filter=condition)} == allowed
+        found = asyncio.run(store.asimilarity_search(QUESTION, k=1000, filter=condition))
+        found += asyncio.run(retriever.ainvoke(QUESTION, filter=condition))
+        assert set(ids_of(found)) == allowed
 
 
 def test_nothing_relevant_is_nothing_injected(open_memory, model, documents, scripted):

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import PIIMiddleware, SummarizationMiddleware
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel
 
-from scg_langchain import SCGMemoryMiddleware
+from scg_langchain import SCGMemoryMiddleware, create_memory_tools
 from scg_langchain.messages import is_recalled
 from shared_core.errors import InvalidInputError
 from tests.scg_langchain.scripted import ScriptedModel, calling
@@ -61,7 +63,7 @@ async def test_what_is_recalled_is_shown_last_and_enters_no_state(memory, asynch
     [shown] = model.shown
     assert [type(message) for message in shown] == [SystemMessage, HumanMessage, HumanMessage]
     assert texts(shown)[:2] == ["Be kind.", "What is the puppy called?"]
-    assert f"- [rex] Anna: {PUPPY}" in texts(shown)[2].splitlines()
+    assert texts(shown)[2].splitlines()[1:] == [f"- [rex] Anna: {PUPPY}"]
     assert [is_recalled(message) for message in shown] == [False, False, True]
     assert texts(result["messages"]) == ["What is the puppy called?", "Rex!"]
     assert set(result) == {"messages"}
@@ -130,6 +132,53 @@ def test_neither_tool_calls_nor_their_results_are_remembered(memory):
     agent = create_agent(model, tools=[weather], middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0)])
     ask(agent, "And today?")
     assert said_in(memory)[2:] == [("Human", "And today?"), ("AI", "Wet.")]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_a_result_that_goes_straight_to_the_user_is_the_answer(memory, asynchronous):
+    report = tool(return_direct=True)(weather.func)
+    model = ScriptedModel(script=[calling("weather", town="Lyon"), "Wet."])
+    agent = create_agent(
+        model,
+        tools=[report],
+        middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0, k=9)],
+        checkpointer=InMemorySaver(),
+    )
+    thread = {"configurable": {"thread_id": "1"}}
+    for text in ("How is it in Lyon?", "And now?"):
+        question = {"messages": [("user", text)]}
+        await agent.ainvoke(question, thread) if asynchronous else agent.invoke(question, thread)
+    said = [("Human", "How is it in Lyon?"), ("AI", "It rains in Lyon, says the puppy report."), ("Human", "And now?")]
+    assert said_in(memory)[2:] == [*said, ("AI", "Wet.")]
+    assert "It rains" not in texts(model.shown[-1])[-1]  # the model sees it in the conversation anyway
+
+
+def test_a_result_that_is_an_error_or_the_memorys_own_is_no_answer(memory):
+    [_, recall, _] = create_memory_tools(memory, score_threshold=0.0)
+    direct = recall.model_copy(update={"return_direct": True})
+    report = tool(return_direct=True)(weather.func)
+    report.handle_validation_error = True
+    model = ScriptedModel(script=[calling("recall", query="puppy"), calling("weather")])
+    remembering = SCGMemoryMiddleware(memory, score_threshold=1.0)  # injects nothing
+    agent = create_agent(model, tools=[direct, report], middleware=[remembering])
+    assert PUPPY in texts(ask(agent, "What is the puppy called?")["messages"])[-1]
+    assert "validation error" in texts(ask(agent, "Once more?")["messages"])[-1]
+    assert [text for _, text in said_in(memory)[2:]] == ["What is the puppy called?", "Once more?"]
+
+
+@pytest.mark.parametrize("kind", [ToolStrategy, ProviderStrategy])
+def test_structured_output_is_remembered_as_the_model_said_it(memory, kind):
+    class Report(BaseModel):
+        town: str
+
+    script = [calling("Report", town="Zürich") if kind is ToolStrategy else '{"town": "Zürich"}']
+    agent = create_agent(
+        ScriptedModel(script=script),
+        middleware=[SCGMemoryMiddleware(memory, score_threshold=0.0)],
+        response_format=kind(Report),
+    )
+    assert ask(agent, "Where is the puppy?")["structured_response"] == Report(town="Zürich")
+    assert said_in(memory)[2:] == [("Human", "Where is the puppy?"), ("AI", '{"town": "Zürich"}')]
 
 
 def test_a_conversation_that_is_sent_again_and_again_is_stored_once(memory):

@@ -17,7 +17,7 @@ from langchain_core.tools import create_retriever_tool
 from langchain_text_splitters import CharacterTextSplitter
 from pydantic import ValidationError
 
-from scg_langchain import SCGRetriever, UnsupportedError
+from scg_langchain import SCGMemory, SCGRetriever, UnsupportedError
 from scg_langchain.documents import RECALL
 from shared_core import Filter, SCGConfig
 from shared_core.errors import InvalidInputError
@@ -81,6 +81,13 @@ def test_settings_hold_as_fields_and_for_one_call(retriever):
 def test_unusable_settings_are_refused(open_memory, fields):
     with pytest.raises(ValidationError):
         SCGRetriever(memory=open_memory(), **fields)
+
+
+def test_settings_have_a_json_schema_without_the_memory():
+    for settings in (SCGRetriever, SCGMemory):
+        fields = settings.model_json_schema()["properties"]
+        assert "namespace" in fields
+        assert "memory" not in fields
 
 
 def test_copies_share_the_memory(retriever):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -169,6 +171,8 @@ def test_a_query_obeys_filter_limit_and_offset(store):
     assert store.search(("a",), query="puppy", limit=0) == []
     small = store.search(("a",), query="puppy", filter={"n": {"$lt": 3}}, limit=2)
     assert small == [item for item in whole if item.value["n"] < 3][:2]
+    few = {"query": "puppy", "filter": {"n": {"$lt": 3}}, "limit": 2, "offset": 1}
+    assert keys_of(asyncio.run(store.asearch(("a",), **few))) == keys_of(store.search(("a",), **few))
 
 
 def test_a_query_returns_a_part_of_what_the_reference_returns(store):
@@ -302,6 +306,17 @@ def test_the_sweeper_runs_until_it_is_stopped(memory, clock):
         SCGStore(memory).start_ttl_sweeper()
 
 
+def test_the_sweeper_ends_with_the_memory(open_memory, caplog):
+    memory = open_memory()
+    store = SCGStore(memory)
+    store.start_ttl_sweeper(0.0005)
+    [thread] = [one for one in threading.enumerate() if one.name == "scg-sweep"]
+    memory.close()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert not caplog.records
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -312,6 +327,10 @@ def test_the_sweeper_runs_until_it_is_stopped(memory, clock):
         {"ttl": {"default": 3}},
         {"ttl": {"default_ttl": -1}},
         {"ttl": {"sweep_interval_minutes": 0}},
+        {"ttl": {"refresh_on_read": "no"}},
+        {"ttl": [1]},
+        {"index": ["text"]},
+        {"index": 5},
     ],
 )
 def test_settings_that_mean_nothing_are_refused(memory, options):

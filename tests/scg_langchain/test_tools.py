@@ -104,6 +104,10 @@ async def test_the_async_twins_do_the_same(memory):
     await remember.ainvoke({"text": SAID})
     [entry] = memory.entries
     assert SAID in await recall.ainvoke({"query": "puppy"})
+    await memory.aremember("Another puppy", id="x2")
+    assert len((await recall.ainvoke({"query": "puppy", "limit": 1})).splitlines()) == 1
+    assert len(recall.invoke({"query": "puppy", "limit": 1}).splitlines()) == 1
+    memory.forget(ids=["x2"])
     assert "already" in await remember.ainvoke({"text": f" {SAID.upper()} "})
     assert await forget.ainvoke({"ids": [entry.id, "x"]}) == (
         "Forgot 1 of 2: the other ids do not exist. Look them up with recall."

@@ -148,9 +148,24 @@ def test_one_thing_is_not_taken_for_a_list_of_things(store, documents):
 
 def test_ids_are_a_list(store):
     for call in (store.get_by_ids, store.delete):
-        with pytest.raises(InvalidInputError, match="ids"):
-            call("t1")
+        for ids in ("t1", 5):
+            with pytest.raises(InvalidInputError, match="ids"):
+                call(ids)
+    with pytest.raises(InvalidInputError, match="ids"):
+        store.get_by_ids(None)
     assert len(store.memory.entries) == 4
+
+
+def test_a_page_without_words_is_kept_and_found_by_its_id_alone(open_memory, documents):
+    store = SCGVectorStore(open_memory())
+    pages = [Document("", id="p1", metadata={"page": 1}), Document(" ", id="p2", metadata={"speaker": "Anna"})]
+    assert store.add_documents([*documents, *pages]) == [*ids_of(documents), "p1", "p2"]
+    assert store.get_by_ids(["p1", "p2"]) == pages
+    assert set(ids_of(store.similarity_search(QUESTION, k=9))) == set(ids_of(documents))
+    store.add_documents(store.get_by_ids(["p1", "p2"]))
+    assert store.get_by_ids(["p1", "p2"]) == pages
+    store.delete(["p1", "p2"])
+    assert store.get_by_ids(["p1", "p2"]) == []
 
 
 def test_batches_and_bulk(open_memory):

@@ -10,7 +10,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.memory import Memory
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.postprocessor import SimilarityPostprocessor
-from llama_index.core.schema import Document, TextNode
+from llama_index.core.schema import Document, IndexNode, TextNode
 
 from scg_llamaindex import (
     SCGIndex,
@@ -144,6 +144,23 @@ def test_an_index_whose_memory_is_gone_says_so_when_it_is_loaded(open_memory, do
     assert not (tmp_path / "gone.db").exists()
 
 
+def test_without_the_model_means_all_that_is_inserted(open_memory, documents):
+    memory = open_memory()
+    index = SCGIndex.from_documents(documents[:1], memory=memory, use_model=False)
+    index.insert(documents[1])
+    asyncio.run(index.ainsert(Document(text="Tea at five.", id_="d3")))
+    assert memory.stats().waiting == 3
+    SCGIndex(memory=memory).insert(Document(text="Tea at six.", id_="d4"))
+    assert memory.stats().waiting == 3
+
+
+def test_what_index_nodes_stand_for_is_found_through_the_index(open_memory):
+    whole = TextNode(text="The whole story of Rex.", id_="whole")
+    index = SCGIndex([IndexNode(text="A puppy", id_="s", index_id="story", obj=whole)], memory=open_memory())
+    [found] = index.as_retriever(similarity_top_k=1).retrieve("puppy")
+    assert found.node_id == "whole"
+
+
 def test_code_written_for_another_index_may_name_an_embedding_model(open_memory):
     index = SCGIndex([TextNode(text="One.", id_="n")], memory=open_memory(), embed_model=MockEmbedding(3))
     assert texts(index) == ["One."]
@@ -179,6 +196,55 @@ def test_a_document_stays_where_the_new_one_cannot_be_stored(open_memory, docume
     assert texts(index) == sorted(["A kitten, not a puppy!", TEXTS["d2"]])
     assert sorted(node.text for node in index.docstore.docs.values()) == texts(index)
     assert index.ref_doc_info["d1"].node_ids == [id for id, one in index.docstore.docs.items() if "kitten" in one.text]
+
+
+class Killed(BaseException):
+    """As if the process were."""
+
+
+@pytest.mark.parametrize("comes_back", ["old", "new"])
+def test_a_document_whose_update_was_cut_short_is_refreshed_by_the_next_process(
+    open_memory, documents, monkeypatch, comes_back
+):
+    memory = open_memory("memory.db")
+    index = SCGIndex.from_documents(documents, memory=memory)
+    changed = Document(text="A kitten, not a puppy!", id_="d1", metadata={"source": "d1"})
+
+    def kill(*args, **options):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "forget", kill)
+        with pytest.raises(Killed):
+            index.refresh_ref_docs([changed])
+    assert texts(index) == sorted([changed.text, *TEXTS.values()])  # neither is lost
+    document = changed if comes_back == "new" else documents[0]
+    again = SCGIndex(memory=open_memory("memory.db"))
+    assert again.refresh_ref_docs([document, documents[1]]) == [True, False]
+    assert texts(again) == sorted([document.text, TEXTS["d2"]])
+
+
+def test_a_document_of_which_a_beginning_was_written_is_refreshed_by_the_next_process(open_memory, monkeypatch):
+    splitter = SentenceSplitter(chunk_size=20, chunk_overlap=0)
+    pages = [Document(text=f"The {word} leaves at seven. " * 6, id_=word) for word in ("train", "bus")]
+    write, written = Store.write, []
+
+    def cut(store, namespace, entries, *args, **options):
+        if written:
+            raise Killed
+        written.extend(entries)
+        return write(store, namespace, entries, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shared_core.evolution.evolution._STORED_TOGETHER", 4)
+        patch.setattr(Store, "write", cut)
+        with pytest.raises(Killed):
+            SCGIndex.from_documents(pages, memory=open_memory("memory.db"), transformations=[splitter])
+    again = SCGIndex(memory=open_memory("memory.db"), transformations=[splitter])
+    assert 0 < len(texts(again)) < len(splitter(pages))
+    assert True in again.refresh_ref_docs(pages)
+    assert texts(again) == sorted(node.text for node in splitter(pages))
+    assert SCGIndex(memory=open_memory("memory.db")).refresh_ref_docs(pages) == [False, False]
 
 
 def test_an_update_may_keep_the_ids_of_nodes(open_memory):

@@ -1,6 +1,7 @@
 """The retriever by itself and in what LlamaIndex builds around retrievers."""
 
 import asyncio
+from datetime import datetime
 
 import bm25s
 import pytest
@@ -69,6 +70,23 @@ def test_top_k_over_the_corpus_size_returns_what_there_is(retriever):
     assert len(retriever.retrieve(QUESTION)) == 2
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_every_setting_holds_in_both_ways_to_ask(retriever, asynchronous):
+    def found(**settings):
+        one = SCGRetriever(retriever.memory, **settings)
+        return asyncio.run(one.aretrieve(QUESTION)) if asynchronous else one.retrieve(QUESTION)
+
+    everything = found()
+    assert len(everything) == 4
+    assert ids_of(found(similarity_top_k=2)) == ids_of(everything)[:2]
+    assert set(ids_of(found(filters=Filter(speaker="Ben")))) == {"t2", "t3"}
+    for least in (one.score for one in everything):
+        assert ids_of(found(score_threshold=least)) == [one.node_id for one in everything if one.score >= least]
+    assert found(namespace="other") == []
+    retriever.memory.in_namespace("other").remember("Another puppy", id="o")
+    assert ids_of(found(namespace="other")) == ["o"]
+
+
 def test_unusable_settings_are_refused(open_memory):
     memory = open_memory()
     for settings in (
@@ -88,7 +106,7 @@ def test_unusable_settings_are_refused(open_memory):
 
 def test_every_setting_survives_being_persisted(open_memory, nodes, tmp_path, tiny):
     conditions = [
-        Filter(speaker=["Ben", "Anna"], metadata={"channel": "phone"}),
+        Filter(speaker=["Ben", "Anna"], metadata={"channel": "phone"}, after=datetime(2024, 1, 1)),
         MetadataFilters(filters=[MetadataFilter(key="stars", value=1, operator=FilterOperator.GTE)]),
         None,
     ]
