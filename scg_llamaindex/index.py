@@ -219,6 +219,7 @@ class SCGIndex(BaseIndex[SCGIndexStruct]):
 
     def _build_index_from_nodes(self, nodes: Sequence[BaseNode], **build_kwargs: Any) -> SCGIndexStruct:
         self._insert(nodes)
+        self._keep_objects(nodes)
         return SCGIndexStruct(**self._place())
 
     def _place(self) -> dict[str, Any]:
