@@ -16,6 +16,7 @@ from typing import Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+from shared_core.answering import Answer, compose_answer
 from shared_core.config import SCGConfig
 from shared_core.decoding import DecodedKey, FollowedSchema, SharedModel, SpokenSchema
 from shared_core.entry import DEFAULT_NAMESPACE, JSON, MemoryEntry, check_namespace, check_text
@@ -25,7 +26,6 @@ from shared_core.filters import Filter
 from shared_core.graph import AssociativeGraph
 from shared_core.models import LanguageModel, ModelSource
 from shared_core.recall import (
-    Answer,
     Explanation,
     FollowedSnapshot,
     Question,
@@ -35,7 +35,6 @@ from shared_core.recall import (
     Snapshot,
     Stats,
     check_count,
-    compose_answer,
     generated_evidence,
     generated_seeds,
     seed_constraint,
@@ -319,23 +318,31 @@ class SchemaMemory:
         evidence = generated_evidence(decoded, schema)
         return Recaller(snapshot, self._config).recall(question, generated, evidence)
 
-    def answer(self, query: str, *, k: int | None = None, where: Filter | None = None) -> Answer:
+    def answer(self, query: str, *, k: int | None = None, where: Filter | None = None, free: bool = False) -> Answer:
         """Answer a question from what is recalled, with the memory's own model.
 
-        A small model answers poorly; an application will rather hand ``recall(…).as_text()`` to its own.
+        The answer is the words of an entry, or what a date in it means, and comes with that entry. A small model
+        answers poorly all the same; an application will rather hand ``recall(…).as_text()`` to its own.
 
-        Args and raises: as :meth:`recall`.
+        Args:
+            query: As in :meth:`recall`, as are ``k`` and ``where``.
+            k: Entries to answer from.
+            where: Which entries may come back.
+            free: Let the model write what it likes instead, at most ``config.answer_tokens`` tokens; such an answer
+                need not be anywhere in the memory.
 
         Returns:
-            The answer's text, empty if nothing was recalled, and the recall it rests on.
-        """
-        recall = self.recall(query, k=k, where=where)
-        return self._compose(recall)
+            The answer's text, empty if nothing that was recalled supports one; the entries it rests on; the recall.
 
-    def _compose(self, recall: Recall) -> Answer:
+        Raises:
+            InvalidInputError: as :meth:`recall`.
+        """
+        return self._compose(self.recall(query, k=k, where=where), free=free)
+
+    def _compose(self, recall: Recall, *, free: bool) -> Answer:
         if not recall.entries:
             return Answer("", recall)
-        return compose_answer(recall, self.model, self._config.answer_tokens)
+        return compose_answer(recall, self.model, free_tokens=self._config.answer_tokens if free else None)
 
     def explain(self, query: str, entry_id: str, *, where: Filter | None = None) -> Explanation:
         """Why an entry comes back for a query, and at which rank, or why it does not.
@@ -500,10 +507,12 @@ class SchemaMemory:
             (decoded,) = await asyncio.wrap_future(self._ask(query, schema))
         return await self._run(self._threads.reader, partial(self._reconstruct, question, snapshot, schema, decoded))
 
-    async def aanswer(self, query: str, *, k: int | None = None, where: Filter | None = None) -> Answer:
+    async def aanswer(
+        self, query: str, *, k: int | None = None, where: Filter | None = None, free: bool = False
+    ) -> Answer:
         """:meth:`answer`, without blocking the event loop."""
         recall = await self.arecall(query, k=k, where=where)
-        return await self._run(self._threads.reader, partial(self._compose, recall))
+        return await self._run(self._threads.reader, partial(self._compose, recall, free=free))
 
     async def aget(self, id: str) -> MemoryEntry:
         """:meth:`get`, without blocking the event loop."""
