@@ -19,7 +19,9 @@ _MONTHS = (
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
 _NUMBERS |= {"nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "a couple of": 2, "couple of": 2}
 
-_COUNT = r"(?P<count>\d{1,3}|(?:a )?few|several|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
+# Spaces in a verbose expression are escaped.
+_WORDS = "|".join(sorted(_NUMBERS, key=len, reverse=True)).replace(" ", r"\ ")
+_COUNT = rf"(?P<count>\d{{1,3}}|(?:a\ )?few|several|{_WORDS})"
 _DAY = "(?:" + "|".join(f"{day[:3]}(?:{day[3:]})?" for day in _DAYS) + "|tues|thurs)"
 _MONTH = "(?:" + "|".join(f"{month[:3]}(?:{month[3:]})?" if month != "may" else "may" for month in _MONTHS) + "|sept)"
 _SEASON = r"(?:spring|summer|fall|autumn|winter)"
@@ -48,7 +50,7 @@ _EXPLICIT = re.compile(
 
 
 class Dated(NamedTuple):
-    """An expression of time at ``text[start:end]``, and what it means: ``7 May 2023``, ``the week before 9 June 2023``."""
+    """An expression of time at ``text[start:end]``, and what it means, such as ``the week before 9 June 2023``."""
 
     start: int
     end: int
