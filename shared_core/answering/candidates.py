@@ -7,7 +7,8 @@ likelier the question makes a span than the neutral one does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from shared_core.answering.asking import Wanted, wanted
 from shared_core.answering.prompt import Asked
 from shared_core.answering.reading import Reading
 from shared_core.answering.spans import Kind, Span, spans
-from shared_core.decoding import SearchOptions, SearchRequest, score_trie, search
+from shared_core.decoding import score_trie
 from shared_core.models import LanguageModel
 from shared_core.schema import Tokens, build_trie
 
@@ -25,6 +26,10 @@ _KINDS: Mapping[Wanted, frozenset[Kind]] = {
     "number": frozenset({"number"}),
     "words": frozenset({"number", "name", "phrase"}),
 }
+# Tokens of candidates that are scored for a question, and what of the neutral log-probability their first one is
+# judged without.
+_SCORED_TOKENS = 160
+_CALIBRATION = 0.6
 _VERDICTS = [Span(text, "verdict") for text in ("Yes", "No", "Likely yes", "Likely no")]
 
 
@@ -49,20 +54,32 @@ class Candidate:
     neutral: float
 
 
-def find_candidates(reading: Reading, width: int) -> list[list[Candidate]]:
-    """The likeliest spans of the entries of each question, of the kind that it asks for, ``width`` of them at most."""
-    spelt = [_spelt(reading.model, one) for one in reading.asked]
-    keys = [sorted(own) for own in spelt]
-    options = SearchOptions(width, lookahead=False)
-    requests = [
-        SearchRequest(node, build_trie(own), reading.terminator, None, options)
-        for own, node in zip(keys, reading.questions, strict=True)
-    ]
-    found = search(reading.tree, requests)
-    return [
-        _weighed(reading, node, {own[one.key]: one.logprob for one in decoded}, origin)
-        for node, own, decoded, origin in zip(reading.neutral, keys, found, spelt, strict=True)
-    ]
+def find_candidates(reading: Reading) -> list[list[Candidate]]:
+    """The likeliest spans of the entries of each question, of the kind that it asks for.
+
+    Every span whose first token is likely enough is scored, in two forward passes a question.
+    """
+    found = []
+    for asked, *nodes in zip(reading.asked, reading.questions, reading.neutral, strict=True):
+        spelt = _spelt(reading.model, asked)
+        found.append(_scored(reading, nodes, _promising(reading, nodes, sorted(spelt)), spelt))
+    return found
+
+
+def _promising(reading: Reading, nodes: Sequence[int], keys: Sequence[Tokens]) -> list[Tokens]:
+    """Keys that begin with what the question, more than the neutral one, makes likely: as many as a pass takes."""
+    sizes: dict[int, int] = {}
+    for before, key in zip([(), *keys], keys, strict=False):  # sorted: a key adds the nodes it does not share
+        shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(before, key, strict=False)))
+        sizes[key[0]] = sizes.get(key[0], 0) + len(key) - shared
+    if sum(sizes.values()) <= _SCORED_TOKENS:
+        return list(keys)
+    first = np.array(list(sizes))
+    asked, neutral = (reading.tree.logprobs(np.full(len(first), node), first) for node in nodes)
+    order = first[np.argsort(-(asked - _CALIBRATION * neutral), kind="stable")].tolist()
+    room = np.cumsum([sizes[token] for token in order]) <= _SCORED_TOKENS
+    kept = {order[0], *itertools.compress(order, room)}
+    return [key for key in keys if key[0] in kept]
 
 
 def _spelt(model: LanguageModel, asked: Asked) -> dict[Tokens, tuple[Span, tuple[int, ...]]]:
@@ -87,18 +104,22 @@ def _found(asked: Asked, kinds: frozenset[Kind]) -> dict[str, tuple[Span, tuple[
     return found
 
 
-def _weighed(
-    reading: Reading, neutral: int, found: Mapping[Tokens, float], spelt: Mapping[Tokens, tuple[Span, tuple[int, ...]]]
+def _scored(
+    reading: Reading,
+    nodes: Sequence[int],
+    keys: Sequence[Tokens],
+    spelt: Mapping[Tokens, tuple[Span, tuple[int, ...]]],
 ) -> list[Candidate]:
-    """What was found, with its log-probabilities below the neutral question, likeliest first."""
-    if not found:
+    """Keys with their log-probabilities after both questions."""
+    if not keys:
         return []
-    keys = sorted(found)
     trie = build_trie(keys)
-    token, end = score_trie(reading.tree, neutral, trie, reading.terminator)
     path, starts = trie.paths(np.arange(len(keys)))
-    weights = dict(zip(keys, np.add.reduceat(token[path], starts[:-1]) + end, strict=True))
+    both = []
+    for node in nodes:
+        token, end = score_trie(reading.tree, node, trie, reading.terminator)
+        both.append((np.add.reduceat(token[path], starts[:-1]) + end).tolist())
     return [
-        Candidate(*spelt[key][0], spelt[key][1], len(key) + 1, logprob, float(weights[key]))
-        for key, logprob in found.items()
+        Candidate(*spelt[key][0], spelt[key][1], len(key) + 1, asked, neutral)
+        for key, asked, neutral in zip(keys, *both, strict=True)
     ]

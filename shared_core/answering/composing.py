@@ -13,7 +13,6 @@ from shared_core.entry import MemoryEntry
 from shared_core.models import LanguageModel
 from shared_core.recall import Recall
 
-_WIDTH = 12
 # Read at most: the time it takes grows with the square.
 _NOTES_TOKENS = 2048
 
@@ -57,7 +56,7 @@ class Answer:
 def answer_grounded(reading: Reading, weights: ChoosingWeights = DEFAULT_WEIGHTS) -> list[Grounded | None]:
     """The best span of each question's entries, or ``None`` where nothing supports an answer."""
     answers: list[Grounded | None] = []
-    for asked, candidates in zip(reading.asked, find_candidates(reading, _WIDTH), strict=True):
+    for asked, candidates in zip(reading.asked, find_candidates(reading), strict=True):
         judged = judge(asked, candidates, weights)
         if judged and judged[0][1] >= weights.least:
             best, score = judged[0]

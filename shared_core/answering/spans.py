@@ -14,7 +14,7 @@ Kind: TypeAlias = Literal["date", "told", "number", "name", "phrase", "verdict"]
 """``date``: a time that the entry names or means. ``told``: the day on which it was said. ``number``: words with an
 amount in them. ``name``: capitalised words. ``phrase``: any others. ``verdict``: yes or no, which no entry need say."""
 
-LONGEST = 10
+LONGEST = 8
 """Words of a span at most."""
 
 _WORD = re.compile(r"[^\s]+")
