@@ -56,25 +56,30 @@ class AnswerPrompt:
         room = max(8, model.window // 4)
         return [*model.encode(self.asking), *model.encode(asked)[-room:], *model.encode(self.after)]
 
-    def notes(self, model: LanguageModel, lines: Sequence[str], reserved: int, most: int | None = None) -> list[int]:
+    def notes(
+        self, model: LanguageModel, lines: Sequence[str], reserved: int, most: int | None = None
+    ) -> tuple[list[int], int]:
         """The tokens of the notes, as many of the first lines as there is room for; the last one may be cut.
 
         Args:
             model: The model.
             lines: The notes, best first; they are read in this order.
             reserved: Tokens to leave for question and answer.
-            most: Tokens at most, ``None`` for no bound but the window's.
+            most: Tokens of lines at most, ``None`` for no bound but the window's.
+
+        Returns:
+            The tokens, and how many of the lines are in them.
         """
         tokens = model.encode(self.before)
         room = model.window - len(self.root(model)) - len(tokens) - reserved
         room = room if most is None else min(room, most)
-        for line in lines:
+        for used, line in enumerate(lines):
             if room <= 0:
-                break
+                return tokens, used
             own = model.encode(f"{line}\n")[:room]
             tokens += own
             room -= len(own)
-        return tokens
+        return tokens, len(lines)
 
 
 def note(entry: MemoryEntry) -> str:

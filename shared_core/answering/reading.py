@@ -19,7 +19,7 @@ class Reading:
     Attributes:
         model: The model.
         tree: The tree.
-        asked: The questions.
+        asked: The questions, with the entries that there was room for.
         questions: Node after which each is answered.
         neutral: Node after which the neutral question is answered, from the same notes.
         lengths: Tokens of notes that were read for each.
@@ -47,7 +47,9 @@ def read(model: LanguageModel, prompt: AnswerPrompt, asked: Sequence[Asked], mos
     tails = [prompt.question(model, one.query) for one in asked]
     neutral = prompt.question(model, prompt.neutral)
     reserved = max(map(len, [*tails, neutral])) + _ANSWER_TOKENS
-    notes = [tuple(prompt.notes(model, [note(entry) for entry in one.entries], reserved, most)) for one in asked]
+    found = [prompt.notes(model, [note(entry) for entry in one.entries], reserved, most) for one in asked]
+    notes = [tuple(tokens) for tokens, _ in found]
+    seen = [Asked(one.query, one.entries[:used]) for one, (_, used) in zip(asked, found, strict=True)]
     distinct = list(dict.fromkeys(notes))
     tree = model.tree(prompt.root(model))
     below: dict[tuple[int, ...], tuple[list[int], int]] = {}
@@ -57,7 +59,7 @@ def read(model: LanguageModel, prompt: AnswerPrompt, asked: Sequence[Asked], mos
         below[own] = questions, last
     at = [below[own][0].pop(0) for own in notes]
     lengths = [len(own) - len(model.encode(prompt.before)) for own in notes]
-    return Reading(model, tree, asked, at, [below[own][1] for own in notes], lengths, model.encode("a\n")[-1])
+    return Reading(model, tree, seen, at, [below[own][1] for own in notes], lengths, model.encode("a\n")[-1])
 
 
 def answer_freely(reading: Reading, max_tokens: int) -> list[str]:

@@ -44,11 +44,14 @@ def test_each_question_is_read_below_its_own_notes(tiny, kind):
 def test_never_more_than_the_window(tiny, query):
     model = tiny("llama")  # its window is shorter than the examples
     entries = [MemoryEntry("by the shed " * 900, "best"), MemoryEntry("elsewhere", "other")]
-    notes = DEFAULT_PROMPT.notes(model, [note(entry) for entry in entries], 100)
+    notes, used = DEFAULT_PROMPT.notes(model, [note(entry) for entry in entries], 100)
+    assert used == 1
     assert len(DEFAULT_PROMPT.root(model)) + len(notes) + 100 <= model.window
     assert "by the shed by" in model.decode(notes)  # cut rather than left out
     question = DEFAULT_PROMPT.question(model, query)
     assert len(question) < model.window / 2
     assert model.decode(question).endswith("y?\nAnswer:" if len(query) > 10 else "\nQuestion: Where?\nAnswer:")
-    assert len(answer_freely(read(model, DEFAULT_PROMPT, [Asked(query, entries)]), 4)) == 1
-    assert len(DEFAULT_PROMPT.notes(model, ["by the shed " * 900], 100, 20)) - len(model.encode("Notes:\n")) == 20
+    reading = read(model, DEFAULT_PROMPT, [Asked(query, entries)])
+    assert reading.asked[0].entries == entries[:1]  # of what was not read nothing can be the answer
+    assert len(answer_freely(reading, 4)) == 1
+    assert len(DEFAULT_PROMPT.notes(model, ["by the shed " * 900], 100, 20)[0]) - len(model.encode("Notes:\n")) == 20
