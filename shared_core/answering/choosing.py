@@ -10,6 +10,7 @@ from shared_core.answering.candidates import Candidate
 from shared_core.answering.prompt import Asked
 from shared_core.recall import content_stems, named
 
+_CHOICE = re.compile(r"\bor\b", re.IGNORECASE)
 _WHO = re.compile(r"^who(?:se|m)?\b", re.IGNORECASE)
 
 
@@ -20,7 +21,8 @@ class ChoosingWeights:
     Attributes:
         calibration: Share of the neutral log-probability that is taken off.
         length: Power of the number of tokens that the rest is divided by.
-        echo: Taken off in proportion to the share of a candidate's words that the question says itself.
+        echo: Taken off in proportion to the share of a candidate's words that the question says itself, unless it
+            offers a choice ("by the lake or the sea?").
         stranger: Taken off a candidate whose entry is neither by nor about whom the question names.
         overlap: Added in proportion to the share of the question's words that the entry says.
         told: Taken off the day on which an entry was said, where any entry says more of a time itself.
@@ -30,7 +32,7 @@ class ChoosingWeights:
 
     calibration: float = 0.6
     length: float = 0.5
-    echo: float = 1.0
+    echo: float = 2.0
     stranger: float = 2.0
     overlap: float = 1.0
     told: float = 1.0
@@ -50,13 +52,13 @@ def judge(
     query = set(content_stems(asked.query))
     fits = [_fit(query, persons, entry.speaker, entry.content, weights) for entry in asked.entries]
     dated = any(one.kind == "date" for one in candidates)
-    who = _WHO.match(asked.query.strip()) is not None
+    who, choice = _WHO.match(asked.query.strip()) is not None, _CHOICE.search(asked.query) is not None
     judged = []
     for one in candidates:
         score = (one.logprob - weights.calibration * one.neutral) / one.tokens**weights.length
         score += max((fits[place] for place in one.sources), default=0.0)
         said = set(content_stems(one.text))
-        score -= weights.echo * len(said & query) / max(1, len(said))
+        score -= weights.echo * (not choice) * len(said & query) / max(1, len(said))
         score -= weights.told * (one.kind == "told" and dated)
         score += weights.name * (who and one.kind == "name")
         judged.append((one, score))

@@ -28,6 +28,7 @@ def test_an_echo_of_the_question_is_no_answer():
     found = [candidate("violin", -1), candidate("Lindau", -2)]
     assert order("Who repaired violins?", found, PLAIN)[0] == "violin"
     assert order("Who repaired violins?", found, ChoosingWeights(0, 0, 2, 0, 0, 0, 0, 0))[0] == "Lindau"
+    assert order("A violin or a boat?", found, ChoosingWeights(0, 0, 2, 0, 0, 0, 0, 0))[0] == "violin"
 
 
 def test_what_is_about_somebody_else_counts_less():
