@@ -26,9 +26,10 @@ _KINDS: Mapping[Wanted, frozenset[Kind]] = {
     "number": frozenset({"number"}),
     "words": frozenset({"number", "name", "phrase"}),
 }
-# Tokens of candidates that are scored for a question, and what of the neutral log-probability their first one is
-# judged without.
+# Tokens of candidates that are scored for a question, those of one candidate at most, and the share of its neutral
+# log-probability that the first one is judged without.
 _SCORED_TOKENS = 160
+_LONGEST_TOKENS = 48
 _CALIBRATION = 0.6
 _VERDICTS = [Span(text, "verdict") for text in ("Yes", "No", "Likely yes", "Likely no")]
 
@@ -76,21 +77,29 @@ def _promising(reading: Reading, nodes: Sequence[int], keys: Sequence[Tokens]) -
         return list(keys)
     first = np.array(list(sizes))
     asked, neutral = (reading.tree.logprobs(np.full(len(first), node), first) for node in nodes)
-    order = first[np.argsort(-(asked - _CALIBRATION * neutral), kind="stable")].tolist()
-    room = np.cumsum([sizes[token] for token in order]) <= _SCORED_TOKENS
-    kept = {order[0], *itertools.compress(order, room)}
+    room = _SCORED_TOKENS
+    kept: set[int] = set()
+    for token in first[np.argsort(-(asked - _CALIBRATION * neutral), kind="stable")].tolist():
+        if sizes[token] <= room or not kept:
+            kept.add(token)
+            room -= sizes[token]
     return [key for key in keys if key[0] in kept]
 
 
 def _spelt(model: LanguageModel, asked: Asked) -> dict[Tokens, tuple[Span, tuple[int, ...]]]:
     """The candidates by their tokens, each with the entries that have it."""
     kind = wanted(asked.query)
-    if kind == "verdict":
-        found = {one.text: (one, ()) for one in _VERDICTS if asked.entries}
-    else:
+    found: dict[str, tuple[Span, tuple[int, ...]]] = {}
+    if kind != "verdict":
         found = _found(asked, _KINDS[kind])
+    elif asked.entries:
+        found = {one.text: (one, ()) for one in _VERDICTS}
     encoded = model.encode_batch([f" {text}" for text in found])
-    return {tuple(tokens): pair for tokens, pair in zip(encoded, found.values(), strict=True) if tokens}
+    return {
+        tuple(tokens): pair
+        for tokens, pair in zip(encoded, found.values(), strict=True)
+        if 0 < len(tokens) <= _LONGEST_TOKENS
+    }
 
 
 def _found(asked: Asked, kinds: frozenset[Kind]) -> dict[str, tuple[Span, tuple[int, ...]]]:

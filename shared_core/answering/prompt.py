@@ -89,7 +89,7 @@ def note(entry: MemoryEntry) -> str:
     if said:
         for dated in reversed(list(relative_dates(text, said))):
             text = f"{text[: dated.end]} ({dated.meaning}){text[dated.end :]}"
-    source = ", ".join(part for part in (said and write_date(said), entry.speaker) if part)
+    source = ", ".join(part for part in (write_date(said) if said else None, entry.speaker) if part)
     return f"{source}: {text}" if source else text
 
 

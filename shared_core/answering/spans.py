@@ -8,7 +8,7 @@ from datetime import date
 from typing import Literal, NamedTuple, TypeAlias
 
 from shared_core.answering.dates import explicit_dates, relative_dates, write_date
-from shared_core.schema import FUNCTION_WORDS, word_set
+from shared_core.schema import FUNCTION_WORDS, MARKS, SPACELESS, word_set
 
 Kind: TypeAlias = Literal["date", "told", "number", "name", "phrase", "verdict"]
 """``date``: a time that the entry names or means. ``told``: the day on which it was said. ``number``: words with an
@@ -17,9 +17,10 @@ amount in them. ``name``: capitalised words. ``phrase``: any others. ``verdict``
 LONGEST = 8
 """Words of a span at most."""
 
-_WORD = re.compile(r"[^\s]+")
-_OUTER = "\"'“”‘’()[]{}*…-–—,.;:!?~"
-_BREAKS = re.compile(r"[.!?;:…](?=\s|$)|[\n()\[\]]|\s[-–—]\s")
+# A character of a script without spaces is a word of its own.
+_WORD = re.compile(rf"[{SPACELESS}][{MARKS}]*|[^\s{SPACELESS}]+")
+_OUTER = "\"'“”‘’「」『』()[]{}*…-–—,.;:!?~、"
+_BREAKS = re.compile(r"[.!?;:…](?=\s|$)|[\n()\[\]。！？；]|\s[-–—]\s")
 _NUMBER = re.compile(
     r"\d|^(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|once|twice|dozens?|hundreds?|several|few|"
     r"couple|many|every|daily|weekly|monthly)$",
@@ -59,24 +60,24 @@ def spans(text: str, said: date | None) -> list[Span]:
     if said:
         found.setdefault(write_date(said), "told")
     for words in _segments(text):
-        for start in range(len(words)):
-            if words[start].lower() in _NO_START:
+        for first, start in enumerate(words):
+            if start[0].lower() in _NO_START:
                 continue
-            for end in range(start + 1, min(len(words), start + LONGEST) + 1):
-                if words[end - 1].lower().strip(_OUTER) in _NO_END:
-                    continue
-                span = " ".join(words[start:end]).strip(_OUTER)
-                if span and span.lower() not in FUNCTION_WORDS:
-                    found.setdefault(span, _kind(span.split()))
+            for last in words[first : first + LONGEST]:
+                if last[0].lower().strip(_OUTER) not in _NO_END:
+                    span = " ".join(text[start.start() : last.end()].split()).strip(_OUTER + " ")
+                    if span and span.lower() not in FUNCTION_WORDS:
+                        found.setdefault(span, _kind(span.split()))
     return [Span(span, kind) for span, kind in found.items()]
 
 
-def _segments(text: str) -> Iterator[list[str]]:
+def _segments(text: str) -> Iterator[list[re.Match[str]]]:
+    """The words of each sentence."""
     start = 0
     for found in _BREAKS.finditer(text):
-        yield _WORD.findall(text[start : found.start()])
+        yield list(_WORD.finditer(text, start, found.start()))
         start = found.end()
-    yield _WORD.findall(text[start:])
+    yield list(_WORD.finditer(text, start))
 
 
 def _kind(words: list[str]) -> Kind:

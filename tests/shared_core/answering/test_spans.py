@@ -36,6 +36,11 @@ def test_spans_are_words_of_the_text_in_order(text: str):
             assert 0 < len(one.text.split()) <= LONGEST
 
 
+def test_scripts_without_spaces_give_runs_of_characters():
+    assert {"ルビを飼う", "ルビ"} <= texts("犬のルビを飼う。楽しい", "phrase")
+    assert not any("。" in one for one in texts("犬のルビを飼う。楽しい", "phrase"))
+
+
 def test_nothing_to_say():
     assert spans("", None) == []
     assert spans("… !", None) == []

@@ -24,8 +24,6 @@ from benchmarks.locomo.answers.writer import Writer
 from benchmarks.locomo.dataset import Question
 from shared_core import MemoryEntry
 
-SETTINGS = {"neighbours": 3, "batch": 16, "note_tokens": 48, "link_tokens": 32}
-
 _NEIGHBOURS = 3
 _BATCH = 16
 _NOTE_TOKENS = 48
@@ -63,6 +61,12 @@ Question: When did Nadia sign up for cello lessons?
 Keywords: Nadia, cello lessons, signed up
 
 """
+
+SETTINGS: dict[str, object] = {
+    "prompts": [_NOTE, _LINK, _QUERY],
+    "bounds": [_NEIGHBOURS, _BATCH, _NOTE_TOKENS, _LINK_TOKENS, _QUERY_TOKENS],
+}
+"""What contexts depend on."""
 
 
 @dataclass

@@ -24,13 +24,12 @@ from benchmarks.locomo.dataset import Question
 from benchmarks.locomo.systems.lexical import WordScores, best
 from shared_core import MemoryEntry
 
-SETTINGS = {"queue_tokens": 1_024, "warn_at": 0.7, "evict": 0.5, "working_facts": 8, "searches": 2}
-
 _QUEUE = 1_024
 _WARN_AT = 0.7
 _WORKING = 8
 _SEARCHES = 2
 _CALL_TOKENS = 16
+_WRITTEN_TOKENS = 64
 
 _SAVE = """\
 Messages are about to leave your memory. Write down what is worth keeping: short facts, parted by semicolons.
@@ -63,6 +62,12 @@ Call: answer:
 
 """
 
+SETTINGS: dict[str, object] = {
+    "prompts": [_SAVE, _SUMMARY, _CALL],
+    "bounds": [_QUEUE, _WARN_AT, _WORKING, _SEARCHES, _CALL_TOKENS, _WRITTEN_TOKENS],
+}
+"""What contexts depend on."""
+
 
 class MemGPT:
     """Main context, recall storage and archival storage under the model's own control.
@@ -85,7 +90,7 @@ class MemGPT:
         self._facts: list[MemoryEntry] = []
         self._summary = "nothing"
         queue: list[tuple[MemoryEntry, int]] = []
-        room = min(_QUEUE, self._writer.room(_SAVE, 64) - 64)
+        room = min(_QUEUE, self._writer.room(_SAVE, _WRITTEN_TOKENS) - 64)
         warned = False
         for turn in turns:
             queue.append((turn, len(self._writer.tokens(line(turn)))))
@@ -104,7 +109,7 @@ class MemGPT:
 
     def _save(self, messages: Sequence[MemoryEntry]) -> None:
         text = "\n".join(map(line, messages))
-        [facts] = self._writer.complete(_SAVE, [f"{text}\nFacts:"], 64)
+        [facts] = self._writer.complete(_SAVE, [f"{text}\nFacts:"], _WRITTEN_TOKENS)
         self._facts += [
             derived(f"fact-{len(self._facts) + number}", fact.strip(), messages[-1])
             for number, fact in enumerate(facts.split(";"))
@@ -113,7 +118,7 @@ class MemGPT:
 
     def _evict(self, messages: Sequence[MemoryEntry]) -> None:
         text = "\n".join(map(line, messages))
-        [self._summary] = self._writer.complete(_SUMMARY, [f"Old: {self._summary}\n{text}\nNew:"], 64)
+        [self._summary] = self._writer.complete(_SUMMARY, [f"Old: {self._summary}\n{text}\nNew:"], _WRITTEN_TOKENS)
 
     def contexts(self, questions: Sequence[Question]) -> list[Context]:
         found: list[list[MemoryEntry]] = [[] for _ in questions]

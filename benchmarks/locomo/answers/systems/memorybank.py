@@ -23,9 +23,9 @@ from benchmarks.locomo.answers.writer import Writer
 from benchmarks.locomo.dataset import Question
 from shared_core import MemoryEntry
 
-SETTINGS = {"summary_tokens": 64, "portrait_tokens": 40, "reinforced": 3, "seed": 0}
-
+_SUMMARY_TOKENS, _PORTRAIT_TOKENS = 64, 40
 _REINFORCED = 3
+_SEED = 0
 _SUMMARY = """\
 Summarise the events of each day in one sentence.
 
@@ -42,6 +42,12 @@ Tomas: How nice! I was at the farmers market and bought tomatoes.
 Portrait: Nadia is curious and musical; Tomas is friendly and likes to cook.
 
 """
+
+SETTINGS: dict[str, object] = {
+    "prompts": [_SUMMARY, _PORTRAIT],
+    "bounds": [_SUMMARY_TOKENS, _PORTRAIT_TOKENS, _REINFORCED, _SEED],
+}
+"""What contexts depend on."""
 
 
 class MemoryBank:
@@ -61,10 +67,12 @@ class MemoryBank:
     def write(self, turns: Sequence[MemoryEntry]) -> None:
         days = sessions(turns)
         texts = [self._fitting("\n".join(said(turn) for turn in day)) for day in days]
-        summaries = self._writer.complete(_SUMMARY, [f"{text}\nSummary:" for text in texts], 64)
-        portraits = self._writer.complete(_PORTRAIT, [f"{text}\nPortrait:" for text in texts], 40)
-        [whole] = self._writer.complete(_SUMMARY, [self._fitting("\n".join(summaries)) + "\nSummary:"], 64)
-        [portrait] = self._writer.complete(_PORTRAIT, [self._fitting("\n".join(portraits)) + "\nPortrait:"], 40)
+        summaries = self._writer.complete(_SUMMARY, [f"{text}\nSummary:" for text in texts], _SUMMARY_TOKENS)
+        portraits = self._writer.complete(_PORTRAIT, [f"{text}\nPortrait:" for text in texts], _PORTRAIT_TOKENS)
+        [whole] = self._writer.complete(_SUMMARY, [self._fitting("\n".join(summaries)) + "\nSummary:"], _SUMMARY_TOKENS)
+        [portrait] = self._writer.complete(
+            _PORTRAIT, [self._fitting("\n".join(portraits)) + "\nPortrait:"], _PORTRAIT_TOKENS
+        )
         self._always = [derived("summary", whole, turns[-1]), derived("portrait", portrait, turns[-1])]
         daily = [
             derived(f"day-{place}", text, day[0]) for place, (text, day) in enumerate(zip(summaries, days, strict=True))
@@ -74,7 +82,7 @@ class MemoryBank:
     def _fitting(self, text: str) -> str:
         """A text cut at its beginning to half the window."""
         tokens = self._writer.tokens(text)
-        room = self._writer.room(_SUMMARY, 64) - 8
+        room = self._writer.room(_SUMMARY, _SUMMARY_TOKENS) - 8
         self._writer.trim(max(0, len(tokens) - room))
         return text if len(tokens) <= room else self._writer.model.decode(tokens[-room:])
 
@@ -90,7 +98,7 @@ class MemoryBank:
                 strength[recalled] += 1
                 learned[recalled] = np.maximum(learned[recalled], day)
         retention = np.exp(-(days.max() - learned) / strength)
-        kept = np.flatnonzero(np.random.default_rng(0).random(len(memories)) < retention)
+        kept = np.flatnonzero(np.random.default_rng(_SEED).random(len(memories)) < retention)
         self._memories = [memories[place] for place in kept]
         self._vectors = vectors[kept]
 

@@ -21,11 +21,10 @@ from benchmarks.locomo.answers.writer import Writer
 from benchmarks.locomo.dataset import Question
 from shared_core import MemoryEntry
 
-SETTINGS = {"page_words": (140, 300), "looked_up": 3, "gist_tokens": 64, "pagination_tokens": 4}
-
-_LEAST, _MOST = SETTINGS["page_words"]  # type: ignore[misc]
+_LEAST, _MOST = 140, 300  # words of a page
 _LOOKED_UP = 3
 _GIST_TOKENS = 64
+_BREAK_TOKENS = 4
 _LIST_TOKENS = 12
 _NUMBER = re.compile(r"\d+")
 
@@ -61,6 +60,12 @@ Question: Where did Nadia's sister move?
 Pages: [2]
 
 """
+
+SETTINGS: dict[str, object] = {
+    "prompts": [_PAGINATE, _GIST, _LOOK_UP],
+    "bounds": [_LEAST, _MOST, _LOOKED_UP, _GIST_TOKENS, _BREAK_TOKENS, _LIST_TOKENS],
+}
+"""What contexts depend on."""
 
 
 class ReadAgent:
@@ -102,7 +107,7 @@ class ReadAgent:
         """The place that the model chooses, or the last."""
         marks = {place: f"\n<{number}>" for number, place in enumerate(places, start=1)}
         text = "\n".join(said(turn) + marks.get(place, "") for place, turn in enumerate(turns, start=1))
-        [chosen] = self._writer.complete(_PAGINATE, [f"{text}\nBreak: <"], 4)
+        [chosen] = self._writer.complete(_PAGINATE, [f"{text}\nBreak: <"], _BREAK_TOKENS)
         number = _NUMBER.match(chosen)
         return places[int(number[0]) - 1] if number and 0 < int(number[0]) <= len(places) else places[-1]
 
