@@ -121,9 +121,9 @@ def test_readagent_survives_a_model_that_makes_no_sense(answer):
 
 def test_readagent_drops_the_oldest_gists_that_do_not_fit():
     system, told = readagent(LONG, lambda root, prompt: "gist", 400)
-    told._window = 26
+    told._window = 22  # of which 12 are for the answer and 4 for the question
     system.contexts([question("Where?")])
-    assert told.asked[-1].startswith("[3]")
+    assert told.asked[-1].startswith("[2]")
     assert told.trimmed > 0
 
 
@@ -216,7 +216,7 @@ def test_amem_links_evolves_and_brings_linked_notes(turns):
     assert system._notes[linked].context == "changed by the museum"
     assert museum in system._notes[linked].links
     assert embed([system._notes[linked].text]) == pytest.approx(system._vectors[[linked]])
-    assert ids(system, "Who?") == ["D2:3", system._notes[linked].turn.id]
+    assert set(ids(system, "Who?")) == {"D2:3", str(system._notes[linked].turn.id)}
 
 
 @pytest.mark.parametrize("answer", ["", "none", "[9] [x]", "] [1]", ";;;", "[1]"])
