@@ -167,7 +167,9 @@ class _One:
 
     def run(self, answers: Journal[Answered], writings: Journal[Written]) -> tuple[list[Answered], Written]:
         kept = {question.id: self._kept(question, answers) for question in self._questions}
-        missing = [question for question in self._questions if kept[question.id] is None]
+        # Whole batches are asked again, so that what is shared among their questions is shared as it was.
+        batches = [self._questions[start : start + _BATCH] for start in range(0, len(self._questions), _BATCH)]
+        missing = [batch for batch in batches if any(kept[question.id] is None for question in batch)]
         writing = writings.get((self._competitor.name, self._conversation.name), self._fingerprint)
         if missing or writing is None:
             with closing(self._competitor.open(self._shared)) as system:
@@ -178,10 +180,11 @@ class _One:
                     names = self._competitor.name, self._conversation.name
                     writing = Written(*names, len(self._conversation.turns), spent, self._fingerprint)
                     writings.append(writing)
-                for rows in self._ask(system, missing):
-                    for row in rows:
-                        answers.append(row)
-                    kept[rows[0].question] = rows
+                for batch in missing:
+                    for rows in self._ask(system, batch):
+                        for row in rows:
+                            answers.append(row)
+                        kept[rows[0].question] = rows
         return [row for rows in kept.values() for row in rows or ()], writing
 
     def _kept(self, question: Question, answers: Journal[Answered]) -> list[Answered] | None:
@@ -193,27 +196,25 @@ class _One:
     def _print(self, question: Question) -> str:
         return digest(self._fingerprint, self._answerer.settings, asdict(question))
 
-    def _ask(self, system: AnswerSystem, questions: Sequence[Question]) -> Iterator[list[Answered]]:
+    def _ask(self, system: AnswerSystem, batch: Sequence[Question]) -> Iterator[list[Answered]]:
         writer = self._shared.writer
-        for start in range(0, len(questions), _BATCH):
-            batch = questions[start : start + _BATCH]
-            before = writer.spent
-            contexts = system.contexts(batch)
-            spent = writer.spent - before
-            for question, replies in zip(batch, self._answerer.answer(batch, contexts), strict=True):
-                yield [
-                    Answered(
-                        self._competitor.name,
-                        mode,
-                        question.id,
-                        question.category,
-                        reply.scores,
-                        reply.coverage,
-                        reply.context,
-                        reply.left_out,
-                        spent.share(len(batch)),
-                        reply.spent,
-                        self._print(question),
-                    )
-                    for mode, reply in replies.items()
-                ]
+        before = writer.spent
+        contexts = system.contexts(batch)
+        spent = (writer.spent - before).share(len(batch))
+        for question, replies in zip(batch, self._answerer.answer(batch, contexts), strict=True):
+            yield [
+                Answered(
+                    self._competitor.name,
+                    mode,
+                    question.id,
+                    question.category,
+                    reply.scores,
+                    reply.coverage,
+                    reply.context,
+                    reply.left_out,
+                    spent,
+                    reply.spent,
+                    self._print(question),
+                )
+                for mode, reply in replies.items()
+            ]

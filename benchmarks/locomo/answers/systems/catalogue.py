@@ -19,6 +19,7 @@ from benchmarks.locomo.answers.writer import Spent, Writer
 from benchmarks.locomo.systems import Entrant, Workplace
 from benchmarks.locomo.systems import choose as choose_entrants
 from shared_core.errors import InvalidInputError
+from shared_core.models import on_model_thread
 
 DEFAULT = (
     *("nothing", "full", "readagent", "memorybank", "memgpt", "amem"),
@@ -43,8 +44,9 @@ class Shared:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeddings by the encoder that all systems share; the time counts as the system's."""
         start = time.perf_counter()
-        found: NDArray[np.float32] = self.workplace.encoder(None).encode(
-            list(texts), normalize_embeddings=True, show_progress_bar=False
+        encoder = self.workplace.encoder(None)
+        found: NDArray[np.float32] = on_model_thread(
+            lambda: encoder.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
         )
         self.writer.spent += Spent(seconds=time.perf_counter() - start)
         return found
