@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 from langchain_classic.base_memory import BaseMemory
 from langchain_classic.memory.utils import get_prompt_input_key
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
 from scg_langchain.messages import is_recalled, message_entry, recalled_message
+from scg_langchain.spelling import cleaned
 from shared_core import MemoryEntry, Recall, SchemaMemory
 from shared_core.adapting import memory_in
+from shared_core.entry import check_namespace
 from shared_core.errors import InvalidInputError
+from shared_core.filters import instant
 from shared_core.recall import RELEVANT
 
 
@@ -50,6 +54,11 @@ class SCGMemory(BaseMemory):
     k: int | None = Field(default=None, ge=1)
     score_threshold: float = Field(default=RELEVANT, ge=0, le=1)
 
+    @field_validator("namespace")
+    @classmethod
+    def _check(cls, namespace: str | tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if namespace is None else check_namespace(namespace)
+
     @property
     def memory_variables(self) -> list[str]:
         """The variable that is injected."""
@@ -57,12 +66,12 @@ class SCGMemory(BaseMemory):
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """What is recalled for an input: text, a line for each entry, or messages; empty if nothing is relevant."""
-        query = _text(self._input(inputs))
+        query = cleaned(_text(self._input(inputs)))
         return self._injected(self._memory.recall(query, k=self.k) if query.strip() else Recall(query))
 
     async def aload_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """:meth:`load_memory_variables`, without blocking the event loop."""
-        query = _text(self._input(inputs))
+        query = cleaned(_text(self._input(inputs)))
         return self._injected(await self._memory.arecall(query, k=self.k) if query.strip() else Recall(query))
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
@@ -87,7 +96,7 @@ class SCGMemory(BaseMemory):
 
     def _injected(self, recall: Recall) -> dict[str, Any]:
         relevant = [one for one in recall.entries if one.relevance >= self.score_threshold]
-        relevant.sort(key=lambda one: str(one.entry.occurred_at or ""))  # read like a conversation
+        relevant.sort(key=lambda one: _when(one.entry))  # read like a conversation
         if self.return_messages:
             return {self.memory_key: [recalled_message(one.entry) for one in relevant]}
         return {self.memory_key: replace(recall, entries=tuple(relevant)).as_text(ids=False)}
@@ -113,6 +122,11 @@ def _value(values: Mapping[str, Any], key: str, kind: str) -> Any:
 
 def _message(value: Any, kind: type[BaseMessage]) -> BaseMessage:
     return value if isinstance(value, BaseMessage) else kind(_text(value))
+
+
+def _when(entry: MemoryEntry) -> datetime:
+    """When it was said; what has no time comes first."""
+    return datetime.min.replace(tzinfo=UTC) if entry.occurred_at is None else instant(entry.occurred_at)
 
 
 def _text(value: Any) -> str:

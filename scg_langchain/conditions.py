@@ -12,19 +12,24 @@ from shared_core.errors import InvalidInputError
 
 _EQUALITY: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"$eq": eq, "$ne": ne}
 _ORDER: Final[Mapping[str, Callable[[float, float], bool]]] = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
+# What other stores let stand where a field does. Taken for a field, it would be met by nothing and say nothing.
+_NO_FIELDS: Final = {*_EQUALITY, *_ORDER, "$and", "$or", "$nor", "$not", "$in", "$nin"}
 
 
 def check_filter(condition: object) -> None:
     """Refuse a filter that no item could be compared with.
 
     Raises:
-        InvalidInputError: if it is no object, or uses an unknown operator or an order of what is no number.
+        InvalidInputError: if it is no object, has an operator where a field belongs, or uses an unknown operator or an
+            order of what is no number.
     """
     if not isinstance(condition, Mapping):
         raise InvalidInputError(f"a filter must be an object such as {{'kind': 'note'}}, not {condition!r}")
     for name, wanted in condition.items():
         if not isinstance(name, str):
             raise InvalidInputError(f"the field names of a filter are text, not {name!r}")
+        if name in _NO_FIELDS:
+            raise InvalidInputError(f"a filter has fields at its top, all of which must meet it, not {name!r}")
         _check_wanted(wanted)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +15,7 @@ from shared_core.recall import RecalledEntry
 
 RECALL = "recall"
 """The metadata field in which a retrieved document says how it was found. It is never stored."""
+_FINDING = {"score", "relevance", "reasons"}
 
 
 class Finding(dict[str, Any]):
@@ -31,23 +32,31 @@ class Finding(dict[str, Any]):
 
 
 def documents_from(
-    texts: Sequence[str], metadatas: Sequence[Mapping[str, Any]] | None, ids: Sequence[str | None] | None
+    texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]] | None, ids: Sequence[str | None] | None
 ) -> list[Document]:
     """Documents from their parts.
 
     Raises:
-        InvalidInputError: if there are not as many of each.
+        InvalidInputError: if they are no lists, or there are not as many of each.
     """
-    for name, given in (("metadatas", metadatas), ("ids", ids)):
-        if given is not None and len(given) != len(texts):
-            raise InvalidInputError(f"there are {len(texts)} texts and {len(given)} {name}: pass one for each text")
+    contents = _listed("texts", texts, str)
+    given: dict[str, list[Any]] = {}
+    if metadatas is not None:
+        given["metadatas"] = _listed("metadatas", metadatas, Mapping)
+    if ids is not None:
+        given["ids"] = _listed("ids", ids, (str, int, type(None)))
+    for name, listed in given.items():
+        if len(listed) != len(contents):
+            raise InvalidInputError(f"there are {len(contents)} texts and {len(listed)} {name}: pass one for each text")
+    all_metadata = given.get("metadatas") or [{}] * len(contents)
+    all_ids = given.get("ids") or [None] * len(contents)
     return [
-        Document(text, id=ids[place] if ids else None, metadata=dict(metadatas[place]) if metadatas else {})
-        for place, text in enumerate(texts)
+        Document(content, id=id, metadata=dict(metadata))
+        for content, id, metadata in zip(contents, all_ids, all_metadata, strict=True)
     ]
 
 
-def entries_of(documents: Sequence[Document], ids: Sequence[str | None] | None = None) -> list[MemoryEntry]:
+def entries_of(documents: Iterable[Document], ids: Sequence[str | None] | None = None) -> list[MemoryEntry]:
     """The memory entries of some documents.
 
     Args:
@@ -55,22 +64,29 @@ def entries_of(documents: Sequence[Document], ids: Sequence[str | None] | None =
         ids: Their ids, instead of those that they have themselves.
 
     Raises:
-        InvalidInputError: if there are not as many ids, or an entry cannot be stored.
+        InvalidInputError: if they are no lists, there are not as many ids, or an entry cannot be stored.
     """
-    if ids is not None and len(ids) != len(documents):
-        raise InvalidInputError(f"there are {len(documents)} documents and {len(ids)} ids: pass one for each")
-    return [
-        entry_of(document, (ids[place] if ids else None) or document.id) for place, document in enumerate(documents)
-    ]
+    listed = _listed("documents", documents, Document)
+    given = [None] * len(listed) if ids is None else _listed("ids", ids, (str, type(None)))
+    if len(given) != len(listed):
+        raise InvalidInputError(f"there are {len(listed)} documents and {len(given)} ids: pass one for each")
+    return [entry_of(document, id or document.id) for document, id in zip(listed, given, strict=True)]
 
 
 def entry_of(document: Document, id: str | None = None) -> MemoryEntry:
     """The memory entry of a document, by :func:`shared_core.adapting.document_entry`.
 
     Raises:
-        InvalidInputError: if it cannot be stored: without text, or with metadata that JSON cannot carry.
+        InvalidInputError: if it cannot be stored: without text, with metadata that JSON cannot carry, or with a field
+            of its own where a retrieved document says how it was found.
     """
-    metadata = {name: value for name, value in document.metadata.items() if name != RECALL}
+    metadata = dict(document.metadata)
+    found = metadata.pop(RECALL, Finding())
+    # A finding that went through JSON is a plain object.
+    if not isinstance(found, Finding) and not (isinstance(found, Mapping) and found.keys() == _FINDING):
+        raise InvalidInputError(
+            f"the metadata field {RECALL!r} is where a retrieved document says how it was found: rename your own"
+        )
     return document_entry(document.page_content, id, metadata)
 
 
@@ -85,3 +101,18 @@ def found_document(one: RecalledEntry) -> Document:
     reasons = [asdict(reason) for reason in one.reasons]
     document.metadata[RECALL] = Finding(score=one.score, relevance=one.relevance, reasons=reasons)
     return document
+
+
+def _listed(name: str, given: Iterable[Any], kind: Any) -> list[Any]:
+    """Several things as a list; one alone, of which some can be iterated over too, is refused.
+
+    Raises:
+        InvalidInputError: if it is no list, or holds something of another kind.
+    """
+    if isinstance(given, str | Mapping | Document) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"{name} must be a list, not {type(given).__name__}: a single one goes into a list too")
+    listed = list(given)
+    wrong = [one for one in listed if not isinstance(one, kind)]
+    if wrong:
+        raise InvalidInputError(f"{type(wrong[0]).__name__} is no type for {name}; nothing was stored")
+    return listed

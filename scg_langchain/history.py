@@ -25,7 +25,7 @@ class SCGChatMessageHistory(BaseChatMessageHistory):
         namespace: Another namespace of the memory's file.
 
     Raises:
-        InvalidInputError: if the session is no text.
+        InvalidInputError: if the session is no text, or what is added is no message that JSON can carry.
     """
 
     def __init__(self, memory: SchemaMemory | str | Path, session: str, *, namespace: Namespace | None = None) -> None:
@@ -56,4 +56,7 @@ class SCGChatMessageHistory(BaseChatMessageHistory):
         await self._memory.aforget(session=self._session)
 
     def _entries(self, messages: Sequence[BaseMessage]) -> list[MemoryEntry]:
+        for message in messages:
+            if not isinstance(message, BaseMessage):
+                raise InvalidInputError(f"pass a list of messages, not of {type(message).__name__}")
         return [message_entry(message, self._session) for message in messages if not is_recalled(message)]

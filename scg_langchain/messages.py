@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
 from datetime import datetime
 from typing import Any
 
@@ -15,12 +15,15 @@ from langchain_core.messages import (
     messages_from_dict,
 )
 
+from scg_langchain.spelling import cleaned
 from shared_core import MemoryEntry
+from shared_core.errors import InvalidInputError
 
 RECALLED = "scg_recalled"
 """Additional field of a message that recall put into a prompt: the id of its entry, if it has one. Never stored."""
 
-_MESSAGE = "message"
+# The whole message as JSON text: it survives however deep it is, and with every character.
+_MESSAGE = "scg_message"
 _SPEAKERS: tuple[tuple[type[BaseMessage], str], ...] = (
     (HumanMessage, "Human"),
     (AIMessage, "AI"),
@@ -38,25 +41,33 @@ def message_entry(message: BaseMessage, session: str) -> MemoryEntry:
     """The memory entry of a message that was said now.
 
     A message without text, such as a call of tools, is stored as what it is: ``[call of search]``.
+
+    Raises:
+        InvalidInputError: if a part of it is nothing that JSON can carry.
     """
-    text = str(message.text)
-    fields = message.model_dump(mode="json", exclude_defaults=True)
+    text = cleaned(str(message.text))
+    try:
+        fields = message.model_dump(mode="json", exclude_defaults=True)
+    except ValueError as error:  # pydantic's own, and bytes that are no text
+        raise InvalidInputError(
+            f"the {message.type} message holds what JSON cannot carry: leave it out, if it is the artifact ({error})"
+        ) from error
     if text.strip() and message.content == text:
         fields.pop("content")  # it is the entry's text
     return MemoryEntry(
-        text if text.strip() else _wordless(message),
-        speaker=speaker_of(message),
+        text if text.strip() else cleaned(_wordless(message)),
+        speaker=cleaned(speaker_of(message)),
         session=session,
         occurred_at=datetime.now().astimezone(),
-        metadata={_MESSAGE: {"type": message.type, "data": fields}},
+        metadata={_MESSAGE: json.dumps({"type": message.type, "data": fields})},
     )
 
 
 def stored_message(entry: MemoryEntry) -> BaseMessage:
     """The message that was stored, whole; of an entry that was no message, one that says the same."""
-    stored: Any = entry.metadata.get(_MESSAGE)
-    if not isinstance(stored, Mapping):
+    if _MESSAGE not in entry.metadata:
         return _plain_message(entry)
+    stored: dict[str, Any] = json.loads(str(entry.metadata[_MESSAGE]))
     return messages_from_dict([{"type": stored["type"], "data": {"content": entry.text, **stored["data"]}}])[0]
 
 

@@ -17,12 +17,12 @@ from scg_langchain.messages import RECALLED
 from scg_langchain.scope import Scope
 from scg_langchain.selection import Selection
 from scg_langchain.spelling import cleaned
-from scg_langchain.threshold import at_least
+from scg_langchain.threshold import at_least, check_least
 from scg_langchain.tools import create_memory_tools
-from scg_langchain.turn import Turn, answer_entries
+from scg_langchain.turn import Turn, answer_entries, entries_of_message
 from shared_core import MemoryEntry, SchemaMemory
 from shared_core.errors import InvalidInputError
-from shared_core.recall import RELEVANT, Recall, check_count, check_threshold, describe
+from shared_core.recall import RELEVANT, Recall, check_count, describe
 
 _HEADER = (
     "Recalled from the memory of earlier conversations, as background to the message above. The user did not write "
@@ -35,13 +35,15 @@ class TurnNote(TypedDict):
 
     Attributes:
         asked: Ids of the user's messages.
-        entries: The user's messages as entries, to be stored when the turn is over.
+        asked_at: When they came, as ISO 8601 text.
+        entries: What to store of each when the turn is over and it is no longer in the conversation, by its id.
         block: What is shown to the model; empty if nothing relevant was recalled.
         recalled: The recalled lines and texts, none of which is stored again.
     """
 
     asked: list[str]
-    entries: list[dict[str, Any]]
+    asked_at: str
+    entries: dict[str, dict[str, Any]]
     block: str
     recalled: list[str]
 
@@ -59,7 +61,8 @@ class SCGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     model in a message right behind the user's; it never enters the conversation itself. System prompt and earlier
     messages stay as they are, and within a turn the message keeps its place, so that prompt caches hold. When
     nothing relevant is recalled, nothing is shown. After the answer the user's messages and the answer are
-    remembered; calls of tools, their results, and lines that repeat what was recalled are not.
+    remembered, as the conversation has them by then; calls of tools, their results, and lines that repeat what was
+    recalled are not.
 
     With ``mode="tools"`` the model gets the tools ``remember``, ``recall`` and ``forget`` instead.
 
@@ -90,7 +93,7 @@ class SCGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         if mode not in ("inject", "tools"):
             raise InvalidInputError(f"mode must be 'inject' or 'tools', not {mode!r}")
         check_count(k)
-        check_threshold(score_threshold)
+        check_least(score_threshold)
         if k is not None and mode == "tools":
             raise InvalidInputError("with mode='tools' the model says how many entries it wants: leave k out")
         self._scope = Scope(memory, namespace)
@@ -151,9 +154,15 @@ class SCGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def _noted(self, turn: Turn, recall: Recall) -> dict[str, Any]:
         entries = [one.entry for one in at_least(recall, self._score_threshold).entries]
         lines = [describe(entry) for entry in entries]
+        now = datetime.now(UTC)
         note: TurnNote = {
             "asked": [str(message.id) for message in turn.asked],
-            "entries": [entry.to_dict() for entry in turn.entries(datetime.now(UTC))],
+            "asked_at": now.isoformat(),
+            "entries": {
+                str(message.id): entry.to_dict()
+                for message in turn.asked
+                for entry in entries_of_message(message, turn.thread, now)
+            },
             "recalled": [_HEADER, *lines, *(line for entry in entries for line in entry.content.splitlines())],
             "block": "\n".join([_HEADER, *(f"- {line}" for line in lines)]) if lines else "",
         }
@@ -187,4 +196,17 @@ def _said(state: MemoryState) -> list[MemoryEntry]:
     if not note or not note["asked"]:
         return []
     answer = answer_entries(state["messages"], _thread(), datetime.now(UTC), note["recalled"])
-    return [*map(MemoryEntry.from_dict, note["entries"]), *answer]
+    return [*_asked(state, note), *answer]
+
+
+def _asked(state: MemoryState, note: TurnNote) -> list[MemoryEntry]:
+    """What the user said, as the conversation has it by now: another middleware may have taken secrets out of it."""
+    now_said = {str(message.id): message for message in state["messages"]}
+    asked_at = datetime.fromisoformat(note["asked_at"])
+    entries: list[MemoryEntry] = []
+    for id in note["asked"]:
+        if id in now_said:
+            entries += entries_of_message(now_said[id], _thread(), asked_at)
+        elif id in note["entries"]:  # it was summarised away
+            entries.append(MemoryEntry.from_dict(note["entries"][id]))
+    return entries

@@ -16,6 +16,7 @@ from scg_langchain.documents import documents_from, entries_of, found_document
 from scg_langchain.filters import as_filter
 from shared_core import Filter, Recall, SchemaMemory
 from shared_core.adapting import Namespace, as_memory, memory_in
+from shared_core.entry import check_namespace
 from shared_core.errors import refuse
 from shared_core.recall import check_threshold
 
@@ -51,6 +52,11 @@ class SCGRetriever(BaseRetriever):
     @classmethod
     def _translate(cls, condition: object) -> Filter | None:
         return as_filter(condition)
+
+    @field_validator("namespace")
+    @classmethod
+    def _check(cls, namespace: str | tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if namespace is None else check_namespace(namespace)
 
     @classmethod
     def from_memory(cls, memory: SchemaMemory | str | Path, **settings: Any) -> Self:

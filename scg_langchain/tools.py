@@ -17,11 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from pydantic_core import ErrorDetails
 
 from scg_langchain.scope import Scope, running_context
-from scg_langchain.threshold import at_least
+from scg_langchain.threshold import at_least, check_least
 from shared_core import MemoryEntry, SchemaMemory
 from shared_core.entry import check_namespace
 from shared_core.errors import InvalidInputError, NotFoundError
-from shared_core.recall import RELEVANT, Recall, check_threshold
+from shared_core.recall import RELEVANT, Recall
 from shared_core.store import Erased
 
 
@@ -175,7 +175,7 @@ def create_memory_tools(
         InvalidInputError: if the namespace or the threshold is not one.
     """
     Scope(memory, namespace)  # refuses what is no namespace
-    check_threshold(score_threshold)
+    check_least(score_threshold)
     where = None if namespace is None else check_namespace(namespace)
     tools: list[_MemoryTool] = [
         RememberTool(memory=memory, namespace=where),

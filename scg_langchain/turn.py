@@ -53,10 +53,6 @@ class Turn:
         """Whether an entry is no message that the model sees anyway."""
         return entry.id not in self.visible
 
-    def entries(self, now: datetime) -> list[MemoryEntry]:
-        """What to remember of the user's messages."""
-        return [entry for message in self.asked for entry in _entry_of(message, self.thread, now, ())]
-
 
 def answer_entries(
     messages: Sequence[AnyMessage], thread: str | None, now: datetime, recalled: Collection[str]
@@ -71,7 +67,7 @@ def answer_entries(
     """
     for message in reversed(messages):
         if _is_answer(message):
-            return _entry_of(message, thread, now, recalled)
+            return entries_of_message(message, thread, now, recalled)
         if isinstance(message, HumanMessage):
             break
     return []
@@ -82,7 +78,17 @@ def _is_answer(message: AnyMessage) -> bool:
     return isinstance(message, AIMessage) and not message.tool_calls and not message.invalid_tool_calls
 
 
-def _entry_of(message: AnyMessage, thread: str | None, now: datetime, recalled: Collection[str]) -> list[MemoryEntry]:
+def entries_of_message(
+    message: AnyMessage, thread: str | None, now: datetime, recalled: Collection[str] = ()
+) -> list[MemoryEntry]:
+    """What to remember of one message: an entry, or none if it says nothing but what was recalled.
+
+    Args:
+        message: The message.
+        thread: The conversation.
+        now: When it was said.
+        recalled: Lines that were recalled for this turn.
+    """
     known = {_plain(line) for line in recalled}
     lines = cleaned(str(message.text)).splitlines()
     text = "\n".join(line for line in lines if _plain(line) not in known).strip()

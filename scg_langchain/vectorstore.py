@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from scg_langchain.filters import as_filter
 from shared_core import MemoryEntry, SchemaMemory
 from shared_core.adapting import as_memory
 from shared_core.errors import InvalidInputError, UnsupportedError, refuse
-from shared_core.recall import RecalledEntry, check_threshold
+from shared_core.recall import RecalledEntry, check_count, check_threshold
 
 _SEARCH = "k and filter; score_threshold with the search type similarity_score_threshold"
 _NO_MMR = "search type 'mmr' compares vectors, and there are none: use 'similarity'"
@@ -85,7 +85,7 @@ class SCGVectorStore(VectorStore):
         **kwargs: Any,
     ) -> list[str]:
         """Add or update texts; ``kwargs`` as for :meth:`add_documents`."""
-        return self.add_documents(documents_from(list(texts), metadatas, ids), **kwargs)
+        return self.add_documents(documents_from(texts, metadatas, ids), **kwargs)
 
     async def aadd_texts(
         self,
@@ -96,7 +96,7 @@ class SCGVectorStore(VectorStore):
         **kwargs: Any,
     ) -> list[str]:
         """:meth:`add_texts`, without blocking the event loop."""
-        return await self.aadd_documents(documents_from(list(texts), metadatas, ids), **kwargs)
+        return await self.aadd_documents(documents_from(texts, metadatas, ids), **kwargs)
 
     def add_documents(
         self,
@@ -118,7 +118,7 @@ class SCGVectorStore(VectorStore):
             kwargs: Anything else is refused.
 
         Returns:
-            Their ids, in order.
+            Their ids, in order, each once.
         """
         refuse(kwargs, "ids, batch_size, use_model")
         stored: list[str] = []
@@ -224,17 +224,22 @@ class SCGVectorStore(VectorStore):
         """A retriever on this store.
 
         What its searches could not heed is refused here, not at the first question: ``k`` beside ``search_kwargs``,
-        which LangChain's own would ignore, search types that need vectors, and unknown ``search_kwargs``.
+        which LangChain's own would ignore, search types that need vectors, and ``search_kwargs`` that are unknown or
+        of no use.
         """
         known = VectorStoreRetriever.model_fields
         refuse({name: value for name, value in kwargs.items() if name not in known}, "search_type, search_kwargs, tags")
-        search: dict[str, Any] = kwargs.get("search_kwargs") or {}
+        search: Any = kwargs.get("search_kwargs") or {}
+        if not isinstance(search, Mapping):
+            raise InvalidInputError(f"search_kwargs must be a dict such as {{'k': 4}}, not {search!r}")
         search_type = kwargs.get("search_type", "similarity")
         if search_type == "mmr":
             raise UnsupportedError(_NO_MMR)
         heeded = {"k", "filter", *(["score_threshold"] if search_type == "similarity_score_threshold" else [])}
         refuse({name: value for name, value in search.items() if name not in heeded}, _SEARCH)
         as_filter(search.get("filter"))
+        check_count(search.get("k"))
+        check_threshold(search.get("score_threshold"))
         return super().as_retriever(**kwargs)
 
     def _recall(self, query: str, k: int, filter: object, unknown: dict[str, Any]) -> tuple[RecalledEntry, ...]:
@@ -264,8 +269,8 @@ class SCGVectorStore(VectorStore):
         raise UnsupportedError("there are no vectors to search by: search with a text")
 
 
-def _batches(entries: list[MemoryEntry], size: int | None) -> Iterator[list[MemoryEntry]]:
-    if size is not None and size < 1:
-        raise InvalidInputError(f"batch_size must be at least 1, not {size}")
-    step = size or max(len(entries), 1)
+def _batches(entries: list[MemoryEntry], size: object) -> Iterator[list[MemoryEntry]]:
+    step = max(len(entries), 1) if size is None else size
+    if isinstance(step, bool) or not isinstance(step, int) or step < 1:
+        raise InvalidInputError(f"batch_size must be a whole number of at least 1, not {size!r}")
     return (entries[start : start + step] for start in range(0, len(entries), step))

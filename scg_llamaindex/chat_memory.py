@@ -18,8 +18,9 @@ from shared_core.recall import RELEVANT
 class SCGChatMemory(Memory):
     """LlamaIndex's ``Memory`` with a schema-constrained one behind it; make one with :meth:`from_memory`.
 
-    Every message is remembered when it is said, so that a short conversation is remembered as well. A reset erases
-    what was remembered of the session.
+    Every message is remembered when it is said, so that a short conversation is remembered as well. What is put was
+    said now, be it once more; a conversation that comes back from elsewhere is set, or passed as ``chat_history``, and
+    nothing of it is stored twice. A reset erases what was remembered of the session.
     """
 
     @classmethod
@@ -50,7 +51,8 @@ class SCGChatMemory(Memory):
             k: See :class:`SCGMemoryBlock`.
             score_threshold: See :class:`SCGMemoryBlock`.
             use_model: See :class:`SCGMemoryBlock`.
-            settings: As for ``Memory.from_defaults``: ``token_limit``, ``chat_store``, ``insert_method`` and others.
+            settings: As for ``Memory.from_defaults``: ``token_limit``, ``chat_store``, ``insert_method`` and others. A
+                ``chat_history`` is set as by :meth:`aset`.
         """
         block = SCGMemoryBlock(
             memory=memory_in(as_memory(memory), namespace),
@@ -63,7 +65,11 @@ class SCGChatMemory(Memory):
         # Not into a system message, which LlamaIndex's ReAct agent drops.
         settings.setdefault("insert_method", InsertMethod.USER)
         blocks = [block, *(settings.pop("memory_blocks", None) or ())]
-        return cast("Self", cls.from_defaults(session_id=session_id, memory_blocks=blocks, **settings))
+        history = settings.pop("chat_history", None)
+        made = cast("Self", cls.from_defaults(session_id=session_id, memory_blocks=blocks, **settings))
+        if history:
+            made.set(history)
+        return made
 
     async def aget(self, input: str | ChatMessage | None = None, **block_kwargs: Any) -> list[ChatMessage]:
         """The messages, with what is relevant to the newest thing the user said, or to ``input``."""
@@ -76,12 +82,14 @@ class SCGChatMemory(Memory):
 
     async def aput_messages(self, messages: list[ChatMessage]) -> None:
         """Add messages, and remember them."""
-        await self._remember(messages)
+        for block in self._blocks:
+            await block.aput(messages, session_id=self.session_id)
         await super().aput_messages(messages)
 
     async def aset(self, messages: list[ChatMessage]) -> None:
-        """Make these the messages of the prompt, and remember them."""
-        await self._remember(messages)
+        """Make these the messages of the prompt, and remember those that are not remembered yet."""
+        for block in self._blocks:
+            await block.aset(messages, session_id=self.session_id)
         await super().aset(messages)
 
     async def areset(self, status: MessageStatus | None = None) -> None:
@@ -90,10 +98,6 @@ class SCGChatMemory(Memory):
         if status is None:
             for block in self._blocks:
                 await block.areset(self.session_id)
-
-    async def _remember(self, messages: list[ChatMessage]) -> None:
-        for block in self._blocks:
-            await block.aput(messages, session_id=self.session_id)
 
     @property
     def _blocks(self) -> list[SCGMemoryBlock]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
@@ -16,8 +17,9 @@ from llama_index.core.memory import BaseMemoryBlock
 from llama_index.core.utils import get_tokenizer
 
 from scg_llamaindex.events import tell
-from shared_core import MemoryEntry, Recall, SchemaMemory
+from shared_core import Filter, MemoryEntry, Recall, SchemaMemory
 from shared_core.adapting import memory_in
+from shared_core.errors import NotFoundError
 from shared_core.recall import RELEVANT, describe
 
 # Recalls that are kept, one for each session: an agent asks for its memory at every step of a turn.
@@ -27,6 +29,19 @@ _IN_PROMPT: Final = 64
 _SPEAKERS: Final = {MessageRole.USER: "User", MessageRole.ASSISTANT: "Assistant"}
 _INJECTED: Final = "<memory>"  # what LlamaIndex begins the text of memory blocks with
 _CALLS: Final = "tool_calls"
+_Said: TypeAlias = tuple[str, str]  # speaker and text
+
+
+@dataclass(frozen=True, slots=True)
+class _InNoSession(Filter):
+    """What was said in no session."""
+
+    @property
+    def is_empty(self) -> bool:
+        return False
+
+    def matches(self, entry: MemoryEntry) -> bool:
+        return entry.session is None
 
 
 class SCGMemoryBlock(BaseMemoryBlock[str]):
@@ -62,9 +77,18 @@ class SCGMemoryBlock(BaseMemoryBlock[str]):
     async def aput(
         self, messages: list[ChatMessage], from_short_term_memory: bool = False, session_id: str | None = None
     ) -> None:
-        """Remember messages. They are left as they are: others hold them as well."""
+        """Remember messages as said now, also what was said before. They are left as they are: others hold them too."""
         if not from_short_term_memory or self.accept_short_term_memory:
-            await self._store(messages, session_id)
+            memory, said = self._memory_of(session_id), _said(messages)
+            times = {one: await _times_said(memory, session_id, one) for one in set(said)}
+            await self._store(memory, _entries(said, session_id, times), session_id)
+
+    async def aset(self, messages: list[ChatMessage], session_id: str | None = None) -> None:
+        """Remember what of a conversation is not remembered yet: it may be handed over again and again."""
+        memory, said = self._memory_of(session_id), _said(messages)
+        entries = _entries(said, session_id, {})
+        new = [entry for entry in entries if not await _remembers(memory, entry.id or "")]
+        await self._store(memory, new, session_id)
 
     async def areset(self, session_id: str | None = None) -> None:
         """Erase what was said in a session; without one, everything that was said in none."""
@@ -73,8 +97,7 @@ class SCGMemoryBlock(BaseMemoryBlock[str]):
         if self.shared and session_id is not None:
             await memory.aforget(session=session_id)
         elif self.shared:
-            said_in_none = [entry.id for entry in memory.entries if entry.session is None]
-            await memory.aforget(ids=[id for id in said_in_none if id is not None])
+            await memory.aforget(where=_InNoSession())
         else:
             await memory.aclear()
 
@@ -88,15 +111,13 @@ class SCGMemoryBlock(BaseMemoryBlock[str]):
         return "\n".join(lines) or None
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
-        await self._store(messages, None)
+        await self.aput(messages)
 
-    async def _store(self, messages: Sequence[ChatMessage], session: str | None) -> None:
-        entries = [entry for message in messages for entry in _entries_of(message, session)]
+    async def _store(self, memory: SchemaMemory, entries: list[MemoryEntry], session: str | None) -> None:
         if any(entry.speaker == _SPEAKERS[MessageRole.USER] for entry in entries):
             self._forget_recall(session)
         if entries:
-            unique = list({entry.id: entry for entry in entries}.values())
-            await self._memory_of(session).aremember(unique, use_model=self.use_model)
+            await memory.aremember(entries, use_model=self.use_model)
 
     async def _aget(
         self, messages: list[ChatMessage] | None = None, session_id: str | None = None, **block_kwargs: Any
@@ -105,11 +126,16 @@ class SCGMemoryBlock(BaseMemoryBlock[str]):
         if not said:
             return ""
         recall = await self._recall(_text(said[-1]), session_id)
-        visible = {entry.id for message in messages or () for entry in _entries_of(message, session_id)}
+        visible = {(session_id, speaker, text) for speaker, text in _said(messages or ())}
         relevant = [
-            one for one in recall.entries if one.relevance >= self.score_threshold and one.entry.id not in visible
+            one.entry
+            for one in recall.entries
+            if one.relevance >= self.score_threshold
+            and (one.entry.session, one.entry.speaker, one.entry.text) not in visible
         ][: self.k or self.memory.config.k]
-        return "\n".join(describe(one.entry, with_id=False) for one in relevant)
+        # What was forgotten since the recall is not said again.
+        held = [entry for entry in relevant if await _remembers(self._memory_of(session_id), entry.id or "")]
+        return "\n".join(describe(entry, with_id=False) for entry in held)
 
     async def _recall(self, query: str, session: str | None) -> Recall:
         """One recall for each thing that a user says, though an agent asks several times."""
@@ -139,17 +165,50 @@ class SCGMemoryBlock(BaseMemoryBlock[str]):
 
 
 def _text(message: ChatMessage) -> str:
-    """What was said; text that a memory put before it is not."""
+    """What was said, as it can be stored; text that a memory put before it is not."""
     said = (block.text for block in message.blocks if isinstance(block, TextBlock))
-    return "\n".join(text for text in said if not text.lstrip().startswith(_INJECTED)).replace("\x00", "").strip()
+    text = "\n".join(text for text in said if not text.lstrip().startswith(_INJECTED)).replace("\x00", "")
+    # A model that is cut off within a character leaves half of it.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").strip()
 
 
-def _entries_of(message: ChatMessage, session: str | None) -> list[MemoryEntry]:
-    """What to remember of a message: what user and assistant say, without calls of tools and what comes back."""
-    text = _text(message)
-    speaker = _SPEAKERS.get(message.role)
-    if speaker is None or not text or message.additional_kwargs.get(_CALLS):
-        return []
-    # The same message is stored once, however often LlamaIndex hands it over.
-    id = hashlib.sha256(json.dumps([session, speaker, text]).encode()).hexdigest()[:32]
-    return [MemoryEntry(text, id, speaker, session, datetime.now().astimezone())]
+def _said(messages: Sequence[ChatMessage]) -> list[_Said]:
+    """What to remember of messages: what user and assistant say, without calls of tools and what comes back."""
+    heard = [message for message in messages if not message.additional_kwargs.get(_CALLS)]
+    said = [(_SPEAKERS.get(message.role), _text(message)) for message in heard]
+    return [(speaker, text) for speaker, text in said if speaker is not None and text]
+
+
+def _entries(said: Sequence[_Said], session: str | None, times: Mapping[_Said, int]) -> list[MemoryEntry]:
+    """Entries of what was said in a session, where each of it had been said some times before."""
+    count = Counter(times)
+    entries = []
+    for speaker, text in said:
+        count[speaker, text] += 1
+        id = _id(session, (speaker, text), count[speaker, text])
+        entries.append(MemoryEntry(text, id, speaker, session, datetime.now().astimezone()))
+    return entries
+
+
+def _id(session: str | None, said: _Said, time: int) -> str:
+    """The first, second, … time that something was said in a session has an id, so that no time is stored twice."""
+    return hashlib.sha256(json.dumps([session, *said, time]).encode()).hexdigest()[:32]
+
+
+async def _times_said(memory: SchemaMemory, session: str | None, said: _Said) -> int:
+    """How often something was said in a session: the last time that is remembered, by doubling and halving."""
+    least, most = 0, 1
+    while await _remembers(memory, _id(session, said, most)):
+        least, most = most, 2 * most
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if await _remembers(memory, _id(session, said, middle)) else (least, middle)
+    return least
+
+
+async def _remembers(memory: SchemaMemory, id: str) -> bool:
+    try:
+        await memory.aget(id)
+    except NotFoundError:
+        return False
+    return True

@@ -45,8 +45,11 @@ class RecalledNode(NodeWithScore):
 
 
 def entries_of(nodes: Iterable[BaseNode]) -> list[MemoryEntry]:
-    """The memory entries of some nodes, each id once: of two nodes with one id the later counts."""
-    return list({node.node_id: entry_of(node) for node in nodes}.values())
+    """The memory entries of some nodes, each id once: of two nodes with one id the later counts.
+
+    Nodes without text are passed over, as other indexes do: documents have empty pages.
+    """
+    return list({node.node_id: entry_of(node) for node in nodes if not _is_empty(node)}.values())
 
 
 def entry_of(node: BaseNode) -> MemoryEntry:
@@ -57,7 +60,12 @@ def entry_of(node: BaseNode) -> MemoryEntry:
     """
     if not isinstance(node, BaseNode):
         raise InvalidInputError(f"expected a node, not {type(node).__name__}")
-    entry = document_entry(node.get_content(MetadataMode.NONE), node.node_id, node.metadata)
+    if NODE in node.metadata:
+        raise InvalidInputError(f"the metadata field {NODE!r} is taken: rename it in the node {node.node_id!r}")
+    try:
+        entry = document_entry(node.get_content(MetadataMode.NONE), node.node_id, node.metadata)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"the node {node.node_id!r} cannot be stored: {error}") from error
     kept = _beside_text(node)
     order = list(node.metadata)
     if list(document_metadata(entry)) != order:
@@ -97,6 +105,10 @@ def metadata_of(entry: MemoryEntry) -> dict[str, Any]:
 def found_node(one: RecalledEntry) -> RecalledNode:
     """The node of a recalled entry; its score is the relevance."""
     return RecalledNode(node=node_of(one.entry), score=one.relevance, recall_score=one.score, reasons=one.reasons)
+
+
+def _is_empty(node: object) -> bool:
+    return isinstance(node, BaseNode) and not node.get_content(MetadataMode.NONE).strip()
 
 
 def _beside_text(node: BaseNode) -> dict[str, Any]:

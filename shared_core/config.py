@@ -35,6 +35,8 @@ class SCGConfig:
         mentions: Activate the keys whose words occur in the query.
         mention_weight: Activation of a key that the query mentions in full.
         lexical_weight: Weight of the share of the query that an entry's words cover, beside the concepts.
+        anticipation_weight: Weight of how much an entry makes the model expect what the query does. Entries are read
+            for that together with assimilation: with ``assimilate=0`` there is nothing to compare.
         passage_weight: Share of the best turn nearby that an entry inherits.
         passage_radius: What is nearby, in turns of the same session.
         answer_weight: Share of a question's score that the turn after it inherits.
@@ -68,15 +70,16 @@ class SCGConfig:
     lookahead: bool = True
     generation_weight: float = 1.0
     generation_temperature: float = 3.0
-    mentions: bool = True
+    mentions: bool = False
     mention_weight: float = 0.3
     lexical_weight: float = 4.0
+    anticipation_weight: float = 7.0
     passage_weight: float = 0.7
     passage_radius: int = 2
     answer_weight: float = 0.6
-    session_weight: float = 0.5
+    session_weight: float = 0.2
     speaker_weight: float = 0.7
-    hops: int = 1
+    hops: int = 0
     fan_out: int = 1
     temperature: float = 1.0
     sample_context: bool = False
@@ -116,8 +119,8 @@ class SCGConfig:
             score="schema",
             calibration=0.0,
             lookahead=False,
-            mentions=False,
             lexical_weight=0.0,
+            anticipation_weight=0.0,
             passage_weight=0.0,
             answer_weight=0.0,
             session_weight=0.0,
@@ -129,6 +132,7 @@ class SCGConfig:
             concept_budget=35,
             accommodation="generate",
             gate="perplexity",
+            perplexity_threshold=3.0,  # the paper names none; at 20 a small model finds hardly anything novel
             assimilate=4,
             inferred_weight=1.0,
         )

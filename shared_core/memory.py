@@ -12,21 +12,22 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypeAlias, TypeVar
+from typing import Literal, NoReturn, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from shared_core.answering import Answer, compose_answer
 from shared_core.config import SCGConfig
-from shared_core.decoding import DecodedKey, FollowedSchema, SharedModel, SpokenSchema
+from shared_core.decoding import FollowedSchema, Reading, SharedModel, SpokenSchema
 from shared_core.entry import DEFAULT_NAMESPACE, JSON, MemoryEntry, check_namespace, check_text
-from shared_core.errors import InvalidInputError, NotFoundError, StoreError
+from shared_core.errors import InvalidInputError, NotFoundError, StoreError, UnsupportedError
 from shared_core.evolution import Evolution, Progress, Report
 from shared_core.filters import Filter
 from shared_core.graph import AssociativeGraph
 from shared_core.models import LanguageModel, ModelSource
 from shared_core.recall import (
     Explanation,
+    FollowedAnticipations,
     FollowedSnapshot,
     Question,
     Recall,
@@ -91,6 +92,7 @@ class SchemaMemory:
         self._write_lock = threading.Lock()
         self._followed = FollowedSnapshot(store, namespace)
         self._schema = FollowedSchema(store, namespace, engine.voice, config.score)
+        self._anticipations = FollowedAnticipations(store, namespace, engine.voice)
         self._evolution = Evolution(
             store, namespace, config, engine.voice, lambda: self._current().state, self._schema.current
         )
@@ -251,9 +253,16 @@ class SchemaMemory:
         )
 
     def consolidate(self, progress: Report | None = None) -> int:
-        """Assimilate every entry that still waits for it; returns how many did."""
+        """Let the model catch up: read every entry that it has not read, and weigh every concept.
+
+        Those are entries that were stored without the model, imported, or read by another one. Concepts without a
+        weight are found as well, but a search for them is less exact.
+
+        Returns:
+            How many entries waited.
+        """
         with self._writing():
-            return self._evolution.assimilate(progress or _ignore)
+            return self._evolution.consolidate(progress or _ignore)
 
     def recall(
         self, query: str, *, k: int | None = None, unit: Unit = "entries", where: Filter | None = None
@@ -276,15 +285,14 @@ class SchemaMemory:
         snapshot, schema = self._known()
         if schema is None:
             return Recall(query)
-        decoded = self._decode(query, schema) if schema.trie.key_count else []
-        return self._reconstruct(question, snapshot, schema, decoded)
+        reading = self._read(query, schema) if schema.trie.key_count else None
+        return self._reconstruct(question, snapshot, schema, reading)
 
-    def _decode(self, query: str, schema: SpokenSchema) -> list[DecodedKey]:
-        """What the model says of the schema (Eq. 11): the costly part of a recall, and one that can be replayed."""
-        (decoded,) = self._ask(query, schema).result()
-        return decoded
+    def _read(self, query: str, schema: SpokenSchema) -> Reading:
+        """What the model makes of a query (Eq. 11): the costly part of a recall, and one that can be replayed."""
+        return self._ask(query, schema).result()
 
-    def _ask(self, query: str, schema: SpokenSchema) -> Future[list[list[DecodedKey]]]:
+    def _ask(self, query: str, schema: SpokenSchema) -> Future[Reading]:
         return self._engine.queue().submit(query, [seed_constraint(schema, self._config)])
 
     def _known(self) -> tuple[Snapshot, SpokenSchema | None]:
@@ -305,8 +313,9 @@ class SchemaMemory:
         return Question(query, k or self._config.k, self._config.concept_budget or None, where)
 
     def _reconstruct(
-        self, question: Question, snapshot: Snapshot, schema: SpokenSchema, decoded: Sequence[DecodedKey]
+        self, question: Question, snapshot: Snapshot, schema: SpokenSchema, reading: Reading | None
     ) -> Recall:
+        decoded = reading.keys[0] if reading else []
         calibrated = self._config.calibration and self._config.method != "sample"
         missing = unweighed(decoded, schema) if calibrated else np.zeros(0, dtype=np.int64)
         if len(missing):
@@ -316,7 +325,11 @@ class SchemaMemory:
             schema = schema.learned(missing, np.concatenate([neutral[key] for key in keys]))
         generated = generated_seeds(decoded, schema, self._config)
         evidence = generated_evidence(decoded, schema)
-        return Recaller(snapshot, self._config).recall(question, generated, evidence)
+        anticipation = None
+        if reading and self._config.anticipation_weight:
+            index = self._anticipations.current(snapshot.state)
+            anticipation = index.similarities(reading.anticipation, len(snapshot.entries))
+        return Recaller(snapshot, self._config).recall(question, generated, evidence, anticipation)
 
     def answer(self, query: str, *, k: int | None = None, where: Filter | None = None, free: bool = False) -> Answer:
         """Answer a question from what is recalled, with the memory's own model.
@@ -435,6 +448,9 @@ class SchemaMemory:
     def import_file(self, path: str | Path, progress: Report | None = None) -> Remembered:
         """Merge an exported file into this namespace, whole or not at all; an id that exists is an update.
 
+        An export has no numbers that a model computed: :meth:`consolidate` makes them again, and until then recall is
+        less exact.
+
         Raises:
             FormatError: if the file is not an export; names the line.
         """
@@ -461,6 +477,17 @@ class SchemaMemory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    # A memory is a door to one file: frameworks that copy the objects around it mean the same one.
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError("an open memory cannot be pickled: open its file again where it is needed")
 
     # Async twins: writes on one thread, store and ranking of recalls on another, decodes in the model's queue.
 
@@ -502,10 +529,10 @@ class SchemaMemory:
         snapshot, schema = await self._run(self._threads.reader, self._known)
         if schema is None:
             return Recall(query)
-        decoded: list[DecodedKey] = []
+        reading: Reading | None = None
         if schema.trie.key_count:
-            (decoded,) = await asyncio.wrap_future(self._ask(query, schema))
-        return await self._run(self._threads.reader, partial(self._reconstruct, question, snapshot, schema, decoded))
+            reading = await asyncio.wrap_future(self._ask(query, schema))
+        return await self._run(self._threads.reader, partial(self._reconstruct, question, snapshot, schema, reading))
 
     async def aanswer(
         self, query: str, *, k: int | None = None, where: Filter | None = None, free: bool = False
@@ -558,6 +585,7 @@ class SchemaMemory:
         """Let nothing of what was erased live on in this process."""
         self._followed.drop()
         self._schema.drop()
+        self._anticipations.drop()
         self._engine.forget()
 
 

@@ -63,7 +63,7 @@ def recall_text(recall: Recall, *, with_concepts: bool) -> str:
     if with_concepts:
         lines += ["", "Seeds"]
         lines += [f"  {seed.key}  ({_origin(seed)})" for seed in recall.seeds]
-        lines.append("Context concepts")
+        lines += ["Context concepts"] if recall.context else []
         lines += [f"  {c.key}  (from {c.seed}, probability {c.probability:.2f})" for c in recall.context]
     return "\n".join(lines)
 

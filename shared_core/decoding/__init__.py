@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from shared_core.decoding.columns import KeyColumns
 from shared_core.decoding.constrained_search import DecodedKey, SearchOptions, SearchRequest, search
-from shared_core.decoding.decoder import ConceptDecoder, Constraint, gather_scores, score_trie
+from shared_core.decoding.decoder import ConceptDecoder, Constraint, Reading, gather_scores, score_trie
 from shared_core.decoding.following import FollowedSchema, trie_keys
 from shared_core.decoding.generation import generate
 from shared_core.decoding.prior import FloatArray, Prior, PriorChange, Score, build_prior, update_prior
@@ -32,6 +32,7 @@ __all__ = [
     "KeyVoice",
     "Prior",
     "PriorChange",
+    "Reading",
     "SchemaLogitsProcessor",
     "Score",
     "SearchOptions",

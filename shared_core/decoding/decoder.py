@@ -14,9 +14,12 @@ from shared_core.decoding.prior import FloatArray, Prior
 from shared_core.decoding.prompts import DEFAULT_PROMPT, ConceptPrompt
 from shared_core.models import LanguageModel, TokenTree
 from shared_core.schema import NO_NODE, ROOT, Ints, Level, Tokens, Trie, build_trie
+from shared_core.store import Anticipation
 
 # Keys scored in one forward pass when all are wanted; a pass of 256 tokens is where CPUs reach full speed.
 SCORED_TOGETHER = 96
+# Tokens kept of what a text makes the model expect. Beyond them recall gains nothing.
+_ANTICIPATED = 128
 # Tokens of one text that are read at most, and room left for a key in the model's window.
 _READ = 1024
 _LONGEST_KEY = 128
@@ -37,6 +40,19 @@ class Constraint:
     options: SearchOptions
     prior: Prior | None = None
     excluded: NDArray[np.integer] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """What one reading of a text gives.
+
+    Attributes:
+        keys: For each constraint the decoded keys, best first.
+        anticipation: What the model expects a concept of the text to begin with, free of any constraint.
+    """
+
+    keys: list[list[DecodedKey]]
+    anticipation: Anticipation
 
 
 class ConceptDecoder:
@@ -81,25 +97,27 @@ class ConceptDecoder:
     def _reads_back(self, tokens: list[int], key: str) -> bool:
         return self.model.decode(tokens).strip() == key.strip()
 
-    def decode(self, texts: Sequence[str], constraints: Sequence[Sequence[Constraint]]) -> list[list[list[DecodedKey]]]:
+    def decode(self, texts: Sequence[str], constraints: Sequence[Sequence[Constraint]]) -> list[Reading]:
         """Decode for several texts at once; each text is read once for all its constraints.
 
         Args:
             texts: What to find concepts for. Of a text of over a thousand tokens (or too long for the model's
                 window) only the beginning and the end are read; callers that want all of it pass pieces.
-            constraints: For each text what to decode over.
-
-        Returns:
-            For each text, for each of its constraints, the decoded keys, best first.
+            constraints: For each text what to decode over; there may be nothing.
         """
         tree = self.model.tree(self._examples)
+        nodes = self._read(tree, texts)
+        tokens, logprobs = tree.likeliest(nodes, _ANTICIPATED)
         requests = [
             SearchRequest(node, one.trie, self.terminator, one.prior, one.options, one.excluded)
-            for node, several in zip(self._read(tree, texts), constraints, strict=True)
+            for node, several in zip(nodes, constraints, strict=True)
             for one in several
         ]
         found = iter(search(tree, requests))
-        return [[next(found) for _ in several] for several in constraints]
+        return [
+            Reading([next(found) for _ in several], Anticipation(*row))
+            for several, row in zip(constraints, zip(tokens, logprobs, strict=True), strict=True)
+        ]
 
     def generate(self, texts: Sequence[str], *, max_tokens: int) -> list[str]:
         """What the model would write as the concepts of each text, free of any constraint: one line each."""

@@ -27,7 +27,7 @@ def generate(
     alive = list(range(len(nodes)))
     at = list(nodes)
     while alive:
-        tokens = tree.likeliest([at[index] for index in alive]).tolist()
+        tokens = tree.likeliest([at[index] for index in alive])[0][:, 0].tolist()
         growing = []
         for index, token in zip(alive, tokens, strict=True):
             if token in model.ends:

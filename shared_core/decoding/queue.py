@@ -9,15 +9,14 @@ from threading import Lock
 from time import sleep
 from typing import TypeAlias
 
-from shared_core.decoding.constrained_search import DecodedKey
-from shared_core.decoding.decoder import ConceptDecoder, Constraint
+from shared_core.decoding.decoder import ConceptDecoder, Constraint, Reading
 
 # Texts decoded together at most. Beyond this a pass is bound by arithmetic, and more would only wait longer.
 _TOGETHER = 8
 # Callers that start at the same time arrive a little apart: a batch starts when none has come for so many seconds.
 _LULL = 0.002
 
-_Waiting: TypeAlias = tuple[str, Sequence[Constraint], Future[list[list[DecodedKey]]]]
+_Waiting: TypeAlias = tuple[str, Sequence[Constraint], Future[Reading]]
 
 
 class DecodeQueue:
@@ -33,9 +32,9 @@ class DecodeQueue:
         self._waiting: deque[_Waiting] = deque()
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-decode")
 
-    def submit(self, text: str, constraints: Sequence[Constraint]) -> Future[list[list[DecodedKey]]]:
-        """Ask for a decode; the future gives the decoded keys of each constraint, as ``ConceptDecoder.decode``."""
-        future: Future[list[list[DecodedKey]]] = Future()
+    def submit(self, text: str, constraints: Sequence[Constraint]) -> Future[Reading]:
+        """Ask for a decode; the future gives what ``ConceptDecoder.decode`` does for one text."""
+        future: Future[Reading] = Future()
         with self._lock:
             self._waiting.append((text, constraints, future))
         self._worker.submit(self._run)
@@ -61,7 +60,7 @@ class DecodeQueue:
 
     def _decode(self, batch: list[_Waiting]) -> None:
         try:
-            decoded = self._decoder.decode([text for text, _, _ in batch], [several for _, several, _ in batch])
+            readings = self._decoder.decode([text for text, _, _ in batch], [several for _, several, _ in batch])
         except BaseException as error:  # whatever happened belongs to who waits for it
             if len(batch) == 1:
                 batch[0][2].set_exception(error)
@@ -69,5 +68,5 @@ class DecodeQueue:
             for one in batch:  # and not to those who happened to wait beside
                 self._decode([one])
             return
-        for (_, _, future), keys in zip(batch, decoded, strict=True):
-            future.set_result(keys)
+        for (_, _, future), reading in zip(batch, readings, strict=True):
+            future.set_result(reading)

@@ -16,6 +16,7 @@ from shared_core.decoding import (
     Constraint,
     DecodedKey,
     KeyVoice,
+    Reading,
     SearchOptions,
     SpokenSchema,
     trie_keys,
@@ -23,7 +24,7 @@ from shared_core.decoding import (
 from shared_core.entry import MemoryEntry
 from shared_core.evolution.accommodation import said_concepts, validated
 from shared_core.schema import Trie, build_trie
-from shared_core.store import ConceptLink
+from shared_core.store import Anticipation, ConceptLink
 
 # Words of a long entry that are read at once. Concepts of a text fade when it grows much beyond a paragraph.
 _PIECE_WORDS = 160
@@ -70,6 +71,19 @@ def _bounded_words(text: str) -> Iterator[str]:
         yield from re.findall(f".{{1,{_PIECE_CHARACTERS}}}", word, re.DOTALL)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Assimilated:
+    """What assimilation gives for one entry.
+
+    Attributes:
+        links: Inferred links.
+        anticipation: What the model expects its concepts to begin with.
+    """
+
+    links: list[ConceptLink]
+    anticipation: Anticipation
+
+
 class Distiller:
     """Finds the concepts of entries with the model.
 
@@ -91,7 +105,7 @@ class Distiller:
 
     def assimilate(
         self, entries: Sequence[MemoryEntry], said: Sequence[NDArray[np.int64]], vocabulary: Vocabulary
-    ) -> list[list[ConceptLink]]:
+    ) -> list[Assimilated]:
         """The best existing concepts of each entry that it does not say itself (Eq. 7).
 
         Args:
@@ -100,19 +114,24 @@ class Distiller:
             vocabulary: The schema.
 
         Returns:
-            At most ``config.assimilate`` inferred links per piece of an entry.
+            At most ``config.assimilate`` inferred links per piece of an entry, and what the model expects of it.
         """
         constraints = [self._constraint(vocabulary, concepts) for concepts in said]
-        decoded = self._decode(entries, [[constraint] for constraint in constraints])
-        links = []
-        for pieces in decoded:
+        results = []
+        for pieces in self._decode(entries, [[constraint] for constraint in constraints]):
             best: dict[int, DecodedKey] = {}
-            for (found,) in pieces:
-                for one in found[: self._config.assimilate]:
+            for piece in pieces:
+                for one in piece.keys[0][: self._config.assimilate]:
                     if one.key not in best or one.score > best[one.key].score:
                         best[one.key] = one
-            links.append([vocabulary.link(one, self._config.inferred_weight) for one in best.values()])
-        return links
+            links = [vocabulary.link(one, self._config.inferred_weight) for one in best.values()]
+            results.append(Assimilated(links, _together([piece.anticipation for piece in pieces])))
+        return results
+
+    def anticipate(self, entries: Sequence[MemoryEntry]) -> list[Anticipation]:
+        """What the model expects the concepts of each entry to begin with."""
+        decoded = self._decode(entries, [[] for _ in entries])
+        return [_together([piece.anticipation for piece in pieces]) for pieces in decoded]
 
     def evolve(self, entries: Sequence[MemoryEntry], vocabulary: Vocabulary) -> list[list[ConceptLink]]:
         """Assimilation and accommodation of each entry, both from one reading (Eq. 7 to 9).
@@ -125,7 +144,7 @@ class Distiller:
         shared = [self._constraint(vocabulary), *self._gate_constraints(vocabulary)]
         spans = [self._spans(entry) for entry in entries]
         constraints = [[*shared, *([Constraint(trie, self._span_search())] if trie else [])] for trie, _ in spans]
-        decoded = self._decode(entries, constraints)
+        decoded = [[piece.keys for piece in pieces] for pieces in self._decode(entries, constraints)]
         novel = [self._is_novel(pieces, vocabulary) for pieces in decoded]
         written = self._write(entries, novel) if config.accommodation == "generate" else {}
         results = []
@@ -149,17 +168,15 @@ class Distiller:
             results.append(list(links.values()))
         return results
 
-    def _decode(
-        self, entries: Sequence[MemoryEntry], constraints: Sequence[list[Constraint]]
-    ) -> list[list[list[list[DecodedKey]]]]:
-        """For each entry, for each of its pieces, for each constraint, the decoded keys."""
+    def _decode(self, entries: Sequence[MemoryEntry], constraints: Sequence[list[Constraint]]) -> list[list[Reading]]:
+        """For each entry the readings of its pieces."""
         texts = [(place, piece) for place, entry in enumerate(entries) for piece in read_in_pieces(entry)]
-        results: list[list[list[list[DecodedKey]]]] = [[] for _ in entries]
+        results: list[list[Reading]] = [[] for _ in entries]
         for start in range(0, len(texts), self._config.batch):
             group = texts[start : start + self._config.batch]
             found = self._decoder.decode([text for _, text in group], [constraints[place] for place, _ in group])
-            for (place, _), keys in zip(group, found, strict=True):
-                results[place].append(keys)
+            for (place, _), reading in zip(group, found, strict=True):
+                results[place].append(reading)
         return results
 
     def _constraint(self, vocabulary: Vocabulary, said: NDArray[np.int64] | None = None) -> Constraint:
@@ -228,3 +245,15 @@ class Distiller:
             for (place, _), line in zip(group, lines, strict=True):
                 written.setdefault(place, []).extend(line.split(","))
         return written
+
+
+def _together(pieces: Sequence[Anticipation]) -> Anticipation:
+    """What the pieces of one entry make the model expect: of each token the most that any of them does."""
+    if len(pieces) == 1:
+        return pieces[0]
+    tokens = np.concatenate([piece.tokens for piece in pieces])
+    logprobs = np.concatenate([piece.logprobs for piece in pieces])
+    order = np.argsort(-logprobs, kind="stable")
+    _, firsts = np.unique(tokens[order], return_index=True)
+    kept = order[np.sort(firsts)[: len(pieces[0].tokens)]]
+    return Anticipation(tokens[kept], logprobs[kept])

@@ -22,6 +22,7 @@ from shared_core.evolution.accommodation import said_concepts
 from shared_core.evolution.distillation import Distiller, Vocabulary
 from shared_core.store import (
     INFERRED,
+    Anticipated,
     ConceptLink,
     EntryWrite,
     KeyScores,
@@ -95,10 +96,15 @@ class Evolution:
         outcome = self._evolve(entries, report) if evolves else self._store_said(entries, report)
         if use_model and self._config.assimilate:
             self.assimilate(report, set(outcome.ids))
+            if evolves and self._config.anticipation_weight:
+                self.anticipate(report, set(outcome.ids))
         return outcome
 
     def assimilate(self, report: Report, only: set[str] | None = None) -> int:
-        """Assimilate the entries that wait for it (all, or those named); returns how many."""
+        """Assimilate the entries that wait for it (all, or those named); returns how many.
+
+        Concepts that no entry waits with, such as an import brings, are weighed as well where all are meant.
+        """
         if only is not None and not self._wait(only):
             return 0
         state = self._state()
@@ -107,22 +113,60 @@ class Evolution:
             for place, stored in enumerate(state.entries)
             if not stored.assimilated and (only is None or stored.entry.id in only)
         ]
-        if not waiting:
+        if waiting:
+            self._assimilate(state, waiting, report)
+        return len(waiting)
+
+    def consolidate(self, report: Report) -> int:
+        """Let the model catch up: assimilate, weigh every concept, read every entry; returns how many were not read."""
+        waited = self.assimilate(report)
+        state = self._state()
+        if state.concepts:
+            self._weighed(state, report)
+        anticipates = self._config.assimilate and self._config.anticipation_weight
+        return waited + (self.anticipate(report) if anticipates else 0)
+
+    def anticipate(self, report: Report, only: set[str] | None = None) -> int:
+        """Let the model read entries (all, or those named) of which it is not stored what it expects; returns how many.
+
+        Entries that say nothing are not read.
+        """
+        state = self._state()
+        speaking = [
+            place
+            for place, one in enumerate(state.entries)
+            if not one.entry.is_silent and (only is None or one.entry.id in only)
+        ]
+        if not speaking:
             return 0
+        fingerprint = self._voice().decoder.fingerprint
+        known = self._store.load_anticipations(self._namespace, fingerprint, state).entry
+        unread = [state.entries[place].entry for place in np.setdiff1d(speaking, known).tolist()]
+        distiller = Distiller(self._voice(), self._config)
+        for start in range(0, len(unread), self._config.batch):
+            report(Progress("reading", start, len(unread)))
+            batch = unread[start : start + self._config.batch]
+            expected = dict(zip(map(_id, batch), distiller.anticipate(batch), strict=True))
+            self._store.save_anticipations(self._namespace, Anticipated(fingerprint, expected))
+        report(Progress("reading", len(unread), len(unread)))
+        return len(unread)
+
+    def _assimilate(self, state: NamespaceState, waiting: Sequence[int], report: Report) -> None:
         vocabulary = Vocabulary(state.concepts, self._weighed(state, report))
         distiller = Distiller(self._voice(), self._config)
+        fingerprint = self._voice().decoder.fingerprint
         for start in range(0, len(waiting), self._config.batch):
             report(Progress("assimilating", start, len(waiting)))
             batch = waiting[start : start + self._config.batch]
-            links = distiller.assimilate(
-                [state.entries[place].entry for place in batch], [_said(state, place) for place in batch], vocabulary
-            )
+            entries = [state.entries[place].entry for place in batch]
+            found = distiller.assimilate(entries, [_said(state, place) for place in batch], vocabulary)
+            by_id = dict(zip(map(_id, entries), found, strict=True))
             self._store.assimilate(
                 self._namespace,
-                {_id(state.entries[place].entry): found for place, found in zip(batch, links, strict=True)},
+                {id: one.links for id, one in by_id.items()},
+                Anticipated(fingerprint, {id: one.anticipation for id, one in by_id.items()}),
             )
         report(Progress("assimilating", len(waiting), len(waiting)))
-        return len(waiting)
 
     def _wait(self, ids: set[str]) -> bool:
         return any(not known.assimilated for known in self._store.known(self._namespace, ids).values())

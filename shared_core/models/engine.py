@@ -171,9 +171,9 @@ class ModelTree:
         """See :meth:`TokenTree.logprobs`."""
         return self._model._run(lambda: self._tree.logprobs(nodes, tokens))
 
-    def likeliest(self, nodes: ArrayLike) -> IntArray:
+    def likeliest(self, nodes: ArrayLike, count: int = 1) -> tuple[IntArray, FloatArray]:
         """See :meth:`TokenTree.likeliest`."""
-        return self._model._run(lambda: self._tree.likeliest(nodes))
+        return self._model._run(lambda: self._tree.likeliest(nodes, count))
 
 
 def _start_tokens(tokenizer: Any) -> tuple[int, ...]:

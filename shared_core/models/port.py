@@ -63,8 +63,16 @@ class TokenTree(Protocol):
         """
         ...
 
-    def likeliest(self, nodes: ArrayLike) -> IntArray:
-        """The likeliest next token after each node, shape (n,); nodes as in :meth:`logprobs`."""
+    def likeliest(self, nodes: ArrayLike, count: int = 1) -> tuple[IntArray, FloatArray]:
+        """The likeliest next tokens after each node, best first, and their log-probabilities.
+
+        Args:
+            nodes: As in :meth:`logprobs`, shape (n,).
+            count: How many tokens; all of the vocabulary if it has fewer.
+
+        Returns:
+            Token ids and log-probabilities (natural logarithm), shape (n, count) each.
+        """
         ...
 
 

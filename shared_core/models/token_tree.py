@@ -99,12 +99,19 @@ class LogitTable:
             result[chosen] = _gather(scored, rows, tokens[chosen])
         return result
 
-    def likeliest(self, nodes: NDArray[np.int64]) -> IntArray:
+    def likeliest(self, nodes: NDArray[np.int64], count: int) -> tuple[IntArray, FloatArray]:
         """See :meth:`TokenTree.likeliest`."""
-        result = np.empty(len(nodes), dtype=np.int32)
-        for chosen, (logits, _), rows in self._rows(nodes):
-            result[chosen] = logits[torch.from_numpy(rows).to(logits.device)].argmax(dim=-1).cpu().numpy()
-        return result
+        tokens: list[IntArray] = [np.empty((0, count), dtype=np.int32)] * len(nodes)
+        scores: list[FloatArray] = [np.empty((0, count), dtype=np.float32)] * len(nodes)
+        for chosen, (logits, normaliser), rows in self._rows(nodes):
+            at = torch.from_numpy(rows).to(logits.device)
+            best = logits[at].topk(min(count, logits.shape[-1]), dim=-1)
+            found = best.indices.int().cpu().numpy(), (best.values - normaliser[at, None]).cpu().numpy()
+            for row, place in enumerate(np.flatnonzero(chosen).tolist()):
+                tokens[place], scores[place] = (values[row : row + 1] for values in found)
+        if not tokens:
+            return np.empty((0, count), dtype=np.int32), np.empty((0, count), dtype=np.float32)
+        return np.concatenate(tokens), np.concatenate(scores)
 
     def _rows(
         self, nodes: NDArray[np.int64]
@@ -166,9 +173,9 @@ class TransformersTree(ABC):
         """See :meth:`TokenTree.logprobs`."""
         return self._logits.logprobs(np.asarray(nodes, dtype=np.int64), np.asarray(tokens, dtype=np.int64))
 
-    def likeliest(self, nodes: ArrayLike) -> IntArray:
+    def likeliest(self, nodes: ArrayLike, count: int = 1) -> tuple[IntArray, FloatArray]:
         """See :meth:`TokenTree.likeliest`."""
-        return self._logits.likeliest(np.asarray(nodes, dtype=np.int64))
+        return self._logits.likeliest(np.asarray(nodes, dtype=np.int64), count)
 
     @abstractmethod
     def _append(self, tokens: NDArray[np.int64], parents: NDArray[np.int64], keep: NDArray[np.int64]) -> torch.Tensor:

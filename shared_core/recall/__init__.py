@@ -1,5 +1,6 @@
 """The read path: activation, ranking, context."""
 
+from shared_core.recall.anticipation import AnticipationIndex, FollowedAnticipations
 from shared_core.recall.explanation import Explanation
 from shared_core.recall.following import FollowedSnapshot
 from shared_core.recall.lexical import LexicalIndex, searchable_text
@@ -23,9 +24,11 @@ from shared_core.recall.views import SchemaView, Stats
 
 __all__ = [
     "RELEVANT",
+    "AnticipationIndex",
     "ContextConcept",
     "Episodes",
     "Explanation",
+    "FollowedAnticipations",
     "FollowedSnapshot",
     "LexicalIndex",
     "MentionIndex",

@@ -2,8 +2,8 @@
 
 An entry is scored as a turn of an episode, at three scales:
 
-1. *Turn*: Σ over its concepts of activation · IDF · link weight, plus its full-text score. The two come to
-   one scale by dividing each by its best value in this memory.
+1. *Turn*: Σ over its concepts of activation · IDF · link weight, as a share of the best entry's; plus the share of
+   the query that its words cover; plus how much it makes the model expect what the query does.
 2. *Passage*: the best turn score within a few turns; and an answer inherits from the question before it.
 3. *Session*: what the session covers as a whole, each concept and each word counted once, where it scores
    best.
@@ -37,6 +37,7 @@ class RankingWeights:
 
     Attributes:
         lexical: The share of the query that the entry's own words cover.
+        anticipation: How much of what the query makes the model expect the entry does as well.
         answer: Share of the previous turn's score that a turn inherits when that turn asked a question.
         passage: Share of the best turn score within ``passage_radius`` turns of the same session.
         passage_radius: Turns to either side.
@@ -45,10 +46,11 @@ class RankingWeights:
     """
 
     lexical: float = 4.0
+    anticipation: float = 7.0
     answer: float = 0.6
     passage: float = 0.7
     passage_radius: int = 2
-    session: float = 0.5
+    session: float = 0.2
     speaker: float = 0.7
 
 
@@ -97,12 +99,13 @@ class Episodes:
 class EntryScores:
     """The score of every entry and its parts, each of shape (entries,).
 
-    ``total = (concepts + lexical + answer + passage + session) · speaker``.
+    ``total = (concepts + lexical + anticipation + answer + passage + session) · speaker``.
 
     Attributes:
         total: What entries are ranked by; 0 when nothing of the query is near.
         concepts: From the entry's own concepts, at most 1.
         lexical: From its own words, about ``RankingWeights.lexical`` where they cover the whole query.
+        anticipation: From what the model expects of it, at most ``RankingWeights.anticipation``.
         answer: Inherited from the question before it.
         passage: From the best entry nearby, itself included.
         session: From its session.
@@ -112,6 +115,7 @@ class EntryScores:
     total: Floats
     concepts: Floats
     lexical: Floats
+    anticipation: Floats
     answer: Floats
     passage: Floats
     session: Floats
@@ -125,6 +129,7 @@ def rank_entries(
     episodes: Episodes,
     lexical: AnyFloats,
     lexical_sessions: AnyFloats,
+    anticipation: AnyFloats | None = None,
     named: Collection[int] = (),
     weights: RankingWeights | None = None,
 ) -> EntryScores:
@@ -138,6 +143,7 @@ def rank_entries(
         lexical: Share of the query that each entry's words cover, shape (entries,). Not relative to the best
             entry: a query whose words hardly occur is left to the concepts.
         lexical_sessions: The same for each session of ``episodes``, shape (sessions,).
+        anticipation: See :meth:`.AnticipationIndex.similarities`, shape (entries,); None where nothing is known.
         named: Speakers the query names.
         weights: The parts' weights; None takes the defaults.
     """
@@ -148,7 +154,10 @@ def rank_entries(
     best_concepts = _best(concepts)
     concepts /= best_concepts
     words = share.lexical * lexical.astype(np.float64)
-    turn = concepts + words
+    expected = np.zeros(len(words))
+    if anticipation is not None:
+        expected += share.anticipation * anticipation
+    turn = concepts + words + expected
 
     covered = _coverage(owners, episodes.sessions[entries], evidence, len(lexical_sessions)) / best_concepts
     covered += share.lexical * lexical_sessions.astype(np.float64)
@@ -157,7 +166,7 @@ def rank_entries(
     passage = share.passage * _best_nearby(turn, episodes, share.passage_radius)
     speaker = np.where(np.isin(episodes.speakers, list(named)), 1 + share.speaker, 1.0)
     total = (turn + answer + passage + session) * speaker
-    return EntryScores(total, concepts, words, answer, passage, session, speaker)
+    return EntryScores(total, concepts, words, expected, answer, passage, session, speaker)
 
 
 def _evidence(incidence: Incidence, idf: AnyFloats, activations: AnyFloats) -> tuple[NDArray[np.int32], Floats, Ints]:

@@ -106,6 +106,7 @@ class Recaller:
         self._config = config
         self._weights = RankingWeights(
             lexical=config.lexical_weight,
+            anticipation=config.anticipation_weight,
             answer=config.answer_weight,
             passage=config.passage_weight,
             passage_radius=config.passage_radius,
@@ -114,7 +115,11 @@ class Recaller:
         )
 
     def recall(
-        self, question: Question, generated: Sequence[tuple[int, float, float]], evidence: float = 0.0
+        self,
+        question: Question,
+        generated: Sequence[tuple[int, float, float]],
+        evidence: float = 0.0,
+        anticipation: NDArray[np.float64] | None = None,
     ) -> Recall:
         """Constructive recall for one question.
 
@@ -122,12 +127,14 @@ class Recaller:
             question: What to recall.
             generated: The seeds that were generated for it, see :func:`generated_seeds`.
             evidence: What they say of its relevance, see :func:`generated_evidence`.
+            anticipation: How much of what the query makes the model expect each entry does, shape (entries,).
         """
         seeds = self._seeds(question, generated)
         hops = self._propagate(list(seeds))
         activation, context = self._activate(seeds, hops, question.concepts)
-        scores = self._rank(question.query, activation)
-        relevance = relevances(scores, self._weights, evidence)
+        scores = self._rank(question.query, activation, anticipation)
+        held = scores if anticipation is None else self._rank(question.query, activation, None)
+        relevance = relevances(scores, held, self._weights, evidence)
         chosen = self._choose(question, scores)
         kept_seeds = {concept: seed for concept, seed in seeds.items() if activation[concept] > 0}
         return Recall(
@@ -193,7 +200,9 @@ class Recaller:
             activation[order[budget:]] = 0.0
         return activation, {hop.concept: hop for hop in hops if activation[hop.concept] > 0}
 
-    def _rank(self, query: str, activation: NDArray[np.float64]) -> EntryScores:
+    def _rank(
+        self, query: str, activation: NDArray[np.float64], anticipation: NDArray[np.float64] | None
+    ) -> EntryScores:
         snapshot = self._snapshot
         whole = max(snapshot.lexical.whole(query), 1e-9)
         return rank_entries(
@@ -203,6 +212,7 @@ class Recaller:
             snapshot.episodes,
             snapshot.lexical.scores(query) / whole,
             snapshot.lexical.group_scores(query, snapshot.episodes.sessions) / whole,
+            anticipation,
             named(query, snapshot.speakers),
             self._weights,
         )
@@ -211,7 +221,7 @@ class Recaller:
         """The entries to return, best first; ties go to the earlier entry."""
         total = scores.total.astype(np.float64)
         # Being in the right session alone does not bring an entry: it or its neighbours must be reached.
-        wanted = scores.concepts + scores.lexical + scores.answer + scores.passage > 0
+        wanted = scores.concepts + scores.lexical + scores.anticipation + scores.answer + scores.passage > 0
         if question.concepts is not None:
             wanted &= scores.concepts > 0
         if question.where is not None and not question.where.is_empty:
@@ -241,7 +251,7 @@ class Recaller:
         total = sum(reason.contribution for reason in reasons)
         scale = float(scores.concepts[entry]) / total if total else 0.0
         reasons = [replace(reason, contribution=reason.contribution * scale) for reason in reasons]
-        parts = ("concepts", "lexical", "answer", "passage", "session", "speaker")
+        parts = ("concepts", "lexical", "anticipation", "answer", "passage", "session", "speaker")
         return RecalledEntry(
             snapshot.entries[entry].entry,
             float(scores.total[entry]),

@@ -82,8 +82,8 @@ class RecalledEntry:
         entry: The entry.
         score: Its score; comparable within one recall.
         reasons: The concepts that brought it, strongest first.
-        parts: What the score is made of: ``concepts``, ``lexical``, ``answer``, ``passage`` and ``session``
-            are summands, ``speaker`` multiplies their sum.
+        parts: What the score is made of: ``concepts``, ``lexical``, ``anticipation``, ``answer``, ``passage``
+            and ``session`` are summands, ``speaker`` multiplies their sum.
         relevance: How relevant it is, in [0, 1], comparable across queries; see
             :func:`~shared_core.recall.relevances`.
     """

@@ -1,12 +1,14 @@
 """The durable truth: entries, concepts and links of every namespace, in one SQLite file."""
 
 from shared_core.store.collector import collector_paused
-from shared_core.store.state import NamespaceChange, NamespaceState, ScoreColumns, StoredEntry
+from shared_core.store.state import Anticipations, NamespaceChange, NamespaceState, ScoreColumns, StoredEntry
 from shared_core.store.store import Store
 from shared_core.store.transfer import export_namespace, import_namespace
 from shared_core.store.values import (
     INFERRED,
     ORIGINS,
+    Anticipated,
+    Anticipation,
     ConceptLink,
     EntryWrite,
     Erased,
@@ -21,6 +23,9 @@ from shared_core.store.values import (
 __all__ = [
     "INFERRED",
     "ORIGINS",
+    "Anticipated",
+    "Anticipation",
+    "Anticipations",
     "ConceptLink",
     "EntryWrite",
     "Erased",

@@ -13,12 +13,13 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, select, update
 
+from shared_core.store.models import find_model, model_number
 from shared_core.store.reading import CHUNK, chunks, find_concepts, find_namespace, next_moment
 from shared_core.store.sqlite import fetch_rows, insert_rows
 from shared_core.store.state import NamespaceState, ScoreColumns
-from shared_core.store.tables import concepts, memory_state, models, scores
+from shared_core.store.tables import concepts, memory_state, scores
 from shared_core.store.values import KeyScores
 
 BLOCK: Final = 256
@@ -35,7 +36,7 @@ def read_columns(
         ValueError: if the rows do not fit together.
     """
     namespace = find_namespace(connection, name)
-    model = _find_model(connection, fingerprint)
+    model = find_model(connection, fingerprint)
     if namespace is None or model is None:
         return ScoreColumns.empty(since or 0)
     number = namespace.number
@@ -69,7 +70,7 @@ def put_scores(connection: Connection, namespace: int, fingerprint: str, by_key:
         neutral=np.concatenate(neutral),
         known=np.array([one.neutral is not None for _, one in ordered], dtype=np.bool_),
     )
-    model = _model(connection, fingerprint)
+    model = model_number(connection, fingerprint)
     stored, _ = _read(connection, namespace, model, _blocks_of(columns.concept))
     _merge(connection, namespace, model, stored, columns)
 
@@ -88,7 +89,7 @@ def put_columns(
     if not len(columns.concept):
         return
     columns.neutral[np.repeat(~columns.known, np.diff(columns.starts) + 1)] = np.nan
-    model = _model(connection, fingerprint)
+    model = model_number(connection, fingerprint)
     stored, _ = _read(connection, number, model, _blocks_of(columns.concept))
     # Neutral log-probabilities are not given up for token ids alone.
     wanted = columns.known | ~np.isin(columns.concept, stored.concept)
@@ -210,20 +211,6 @@ def _places(numbers: npt.NDArray[np.int64], wanted: npt.NDArray[np.integer]) -> 
     ascending = numbers[order]
     at = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
     return np.where(ascending[at] == wanted, order[at], -1)
-
-
-def _find_model(connection: Connection, fingerprint: str) -> int | None:
-    query = select(models.c.number).where(models.c.fingerprint == fingerprint)
-    return connection.execute(query).scalar_one_or_none()
-
-
-def _model(connection: Connection, fingerprint: str) -> int:
-    number = _find_model(connection, fingerprint)
-    if number is None:
-        connection.execute(insert(models).values(fingerprint=fingerprint))
-        number = _find_model(connection, fingerprint)
-        assert number is not None
-    return number
 
 
 def _tick(connection: Connection) -> int:

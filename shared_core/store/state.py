@@ -173,6 +173,48 @@ class ScoreColumns:
         return both.select(rows[np.argsort(both.concept[rows], kind="stable")])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Anticipations:
+    """What one language model expects the concepts of entries to begin with, in columns; see :class:`Anticipation`.
+
+    Attributes:
+        generation: Of the state whose entries are meant.
+        entry: Index of each entry into the state's, int32, ascending, shape (n,).
+        starts: Entry ``entry[i]`` owns ``tokens[starts[i]:starts[i + 1]]``, int64, shape (n + 1,).
+        tokens: Token ids, int32, shape (Σ tokens,).
+        logprobs: Log-probabilities (natural log), float32, shape (Σ tokens,).
+    """
+
+    generation: int
+    entry: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int64]
+    tokens: npt.NDArray[np.int32]
+    logprobs: npt.NDArray[np.float32]
+
+    @classmethod
+    def empty(cls, generation: int = 0) -> Anticipations:
+        """Of no entry."""
+        none = np.empty(0, np.int32)
+        return cls(generation, none, np.zeros(1, np.int64), none, np.empty(0, np.float32))
+
+    def after(self, later: Anticipations) -> Anticipations:
+        """With those of a later state, which replace what is here of the same entries."""
+        entry = np.concatenate([self.entry, later.entry])
+        kept = np.concatenate([~np.isin(self.entry, later.entry), np.ones(len(later.entry), np.bool_)])
+        rows = np.flatnonzero(kept)
+        rows = rows[np.argsort(entry[rows], kind="stable")]
+        first = np.concatenate([self.starts[:-1], later.starts[:-1] + self.starts[-1]])[rows]
+        sizes = np.concatenate([np.diff(self.starts), np.diff(later.starts)])[rows]
+        at = ranges(first, sizes)
+        return Anticipations(
+            later.generation,
+            entry[rows],
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+            np.concatenate([self.tokens, later.tokens])[at],
+            np.concatenate([self.logprobs, later.logprobs])[at],
+        )
+
+
 def ranges(starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """``start, …, start + size - 1`` of every row, one row after another, shape (Σ sizes,)."""
     ends = np.cumsum(sizes)

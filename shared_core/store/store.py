@@ -17,11 +17,12 @@ from sqlalchemy import Connection, Engine
 
 from shared_core.entry import MemoryEntry, check_namespace, check_text
 from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError
-from shared_core.store import loading, reading, scoring, sqlite, writing
+from shared_core.store import anticipating, loading, reading, scoring, sqlite, writing
 from shared_core.store.collector import collector_paused
 from shared_core.store.location import parse_location
-from shared_core.store.state import NamespaceChange, NamespaceState, ScoreColumns
+from shared_core.store.state import Anticipations, NamespaceChange, NamespaceState, ScoreColumns
 from shared_core.store.values import (
+    Anticipated,
     ConceptLink,
     EntryWrite,
     Erased,
@@ -104,7 +105,9 @@ class Store:
             outcome = writer.finish()
         return replace(outcome, wiped=not outcome.updated or self._wipe())
 
-    def assimilate(self, namespace: Name, links: Mapping[str, Sequence[ConceptLink]]) -> None:
+    def assimilate(
+        self, namespace: Name, links: Mapping[str, Sequence[ConceptLink]], anticipated: Anticipated | None = None
+    ) -> None:
         """Add inferred links to entries and mark those entries as assimilated.
 
         Entries and concepts that are gone meanwhile are skipped, and so is a concept an entry has already.
@@ -112,6 +115,7 @@ class Store:
         Args:
             namespace: Where the entries are.
             links: By entry id; an empty sequence marks the entry all the same.
+            anticipated: What the model that inferred them expects of these entries.
 
         Raises:
             InvalidInputError: if a link is not of origin ``inferred``.
@@ -123,7 +127,15 @@ class Store:
                 raise InvalidInputError(f"assimilation adds inferred links, not {link.origin!r}: use write")
         with self._namespace(name, write=True) as (connection, number):
             if number is not None:
-                writing.add_inferred(connection, number, links)
+                writing.add_inferred(connection, number, links, anticipated)
+
+    def save_anticipations(self, namespace: Name, anticipated: Anticipated) -> None:
+        """Store what a model expects of entries, in place of what was stored; entries that are gone are skipped."""
+        name = check_namespace(namespace)
+        _check_ids(anticipated.by_id)
+        with self._namespace(name, write=True) as (connection, number):
+            if number is not None:
+                writing.add_anticipated(connection, number, anticipated)
 
     def save_scores(self, namespace: Name, fingerprint: str, scores: Mapping[str, KeyScores]) -> None:
         """Store how one model reads keys, in place of earlier scores; keys that are gone are skipped.
@@ -192,6 +204,23 @@ class Store:
         check_text(fingerprint, "fingerprint")
         with self._reading() as connection, self._sound():
             return scoring.read_columns(connection, name, fingerprint, state, None if since is None else since.saved)
+
+    def load_anticipations(
+        self, namespace: Name, fingerprint: str, state: NamespaceState, known: Anticipations | None = None
+    ) -> Anticipations:
+        """What one model expects of the entries of a state, as far as it is stored.
+
+        Args:
+            namespace: Where the entries are.
+            fingerprint: The model.
+            state: What ``entry`` of the result indexes; it may be of an earlier moment.
+            known: What was loaded for an earlier state: then only what was stored since is read, if nothing was
+                erased meanwhile.
+        """
+        name = check_namespace(namespace)
+        check_text(fingerprint, "fingerprint")
+        with self._reading() as connection, self._sound():
+            return anticipating.read_anticipations(connection, name, fingerprint, state, known)
 
     @contextmanager
     def scan(self, namespace: Name) -> Iterator[tuple[int, Iterator[EntryWrite]]]:

@@ -124,3 +124,15 @@ scores = Table(
     Index("scores_by_save", "namespace", "model", "saved"),
     sqlite_with_rowid=False,
 )
+
+anticipations = Table(
+    "anticipations",
+    schema,
+    Column("namespace", Integer, primary_key=True, autoincrement=False),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("model", ForeignKey("models.number"), primary_key=True, autoincrement=False),
+    Column("token_ids", LargeBinary, nullable=False),
+    Column("logprobs", LargeBinary, nullable=False),
+    ForeignKeyConstraint(["namespace", "seq"], ["entries.namespace", "entries.seq"]),
+    sqlite_with_rowid=False,
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -116,6 +117,45 @@ class KeyScores:
                 f"{len(self.token_ids)} tokens need {len(self.token_ids) + 1} neutral log-probabilities, "
                 f"not an array of shape {self.neutral.shape}"
             )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Anticipation:
+    """What one language model expects a concept of a text to begin with: what the text is about, said or not.
+
+    Attributes:
+        tokens: The likeliest token ids, int32, shape (n,).
+        logprobs: Their log-probabilities (natural log), float32, shape (n,).
+
+    Raises:
+        InvalidInputError: if the shapes do not fit together.
+    """
+
+    tokens: npt.NDArray[np.int32]
+    logprobs: npt.NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        if self.tokens.ndim != 1 or self.logprobs.shape != self.tokens.shape:
+            raise InvalidInputError(
+                f"tokens and log-probabilities must have one axis and one length, "
+                f"not shapes {self.tokens.shape} and {self.logprobs.shape}"
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Anticipated:
+    """What one language model expects of some entries.
+
+    Attributes:
+        fingerprint: The model.
+        by_id: By entry id.
+    """
+
+    fingerprint: str
+    by_id: Mapping[str, Anticipation]
+
+    def __post_init__(self) -> None:
+        check_text(self.fingerprint, "fingerprint")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
+from shared_core.store.anticipating import put_anticipations
 from shared_core.store.reading import (
     chunks,
     encode_entry,
@@ -24,8 +25,8 @@ from shared_core.store.reading import (
 )
 from shared_core.store.scoring import drop_scores
 from shared_core.store.sqlite import insert_rows
-from shared_core.store.tables import concepts, entries, links, memory_state, namespaces, scores
-from shared_core.store.values import ORIGINS, ConceptLink, EntryWrite, Erased, WriteOutcome
+from shared_core.store.tables import anticipations, concepts, entries, links, memory_state, namespaces, scores
+from shared_core.store.values import ORIGINS, Anticipated, ConceptLink, EntryWrite, Erased, WriteOutcome
 
 
 class NamespaceWriter:
@@ -145,20 +146,21 @@ class NamespaceWriter:
         insert_rows(self._connection, links, rows)
 
 
-def add_inferred(connection: Connection, namespace: int, inferred: Mapping[str, Sequence[ConceptLink]]) -> None:
-    """Add inferred links and mark their entries as assimilated; skips entries and concepts that are gone."""
-    seqs: dict[str, int] = {}
-    taken: set[tuple[int, int]] = set()
-    for chunk in chunks(list(inferred)):
-        query = select(entries.c.id, entries.c.seq)
-        query = query.where(entries.c.namespace == namespace, entries.c.id.in_(chunk))
-        found: dict[str, int] = {row.id: row.seq for row in connection.execute(query)}
-        seqs.update(found)
-        pairs = select(links.c.seq, links.c.concept)
-        pairs = pairs.where(links.c.namespace == namespace, links.c.seq.in_(list(found.values())))
-        taken.update((seq, concept) for seq, concept in connection.execute(pairs))
+def add_inferred(
+    connection: Connection,
+    namespace: int,
+    inferred: Mapping[str, Sequence[ConceptLink]],
+    anticipated: Anticipated | None,
+) -> None:
+    """Add inferred links, and what a model expects, and mark their entries as assimilated; skips what is gone."""
+    seqs = _seqs(connection, namespace, list(inferred))
     if not seqs:
         return
+    taken: set[tuple[int, int]] = set()
+    for places in chunks(list(seqs.values())):
+        pairs = select(links.c.seq, links.c.concept)
+        pairs = pairs.where(links.c.namespace == namespace, links.c.seq.in_(places))
+        taken.update((seq, concept) for seq, concept in connection.execute(pairs))
     known = find_concepts(connection, namespace, list({link.key for id in seqs for link in inferred[id]}))
     rows = []
     for id, seq in seqs.items():
@@ -171,7 +173,36 @@ def add_inferred(connection: Connection, namespace: int, inferred: Mapping[str, 
     done = (entries.c.namespace == namespace) & (entries.c.seq == bindparam("place"))
     marks = {"assimilated": True, "changed": next_moment(connection)}
     connection.execute(update(entries).where(done).values(marks), [{"place": seq} for seq in seqs.values()])
+    if anticipated is not None:
+        _put_anticipated(connection, namespace, seqs, anticipated)
     bump(connection, namespace)
+
+
+def add_anticipated(connection: Connection, namespace: int, anticipated: Anticipated) -> None:
+    """Store what a model expects of entries; skips those that are gone."""
+    seqs = _seqs(connection, namespace, list(anticipated.by_id))
+    if not seqs:
+        return
+    _put_anticipated(connection, namespace, seqs, anticipated)
+    changed = (entries.c.namespace == namespace) & (entries.c.seq == bindparam("place"))
+    marks = {"changed": next_moment(connection)}
+    connection.execute(update(entries).where(changed).values(marks), [{"place": seq} for seq in seqs.values()])
+    bump(connection, namespace)
+
+
+def _put_anticipated(connection: Connection, namespace: int, seqs: Mapping[str, int], anticipated: Anticipated) -> None:
+    by_seq = {seqs[id]: one for id, one in anticipated.by_id.items() if id in seqs}
+    put_anticipations(connection, namespace, anticipated.fingerprint, by_seq)
+
+
+def _seqs(connection: Connection, namespace: int, ids: Sequence[str]) -> dict[str, int]:
+    """Places of those of the ids that exist."""
+    found: dict[str, int] = {}
+    for chunk in chunks(ids):
+        query = select(entries.c.id, entries.c.seq)
+        query = query.where(entries.c.namespace == namespace, entries.c.id.in_(chunk))
+        found.update((row.id, row.seq) for row in connection.execute(query))
+    return found
 
 
 def touch_entries(connection: Connection, namespace: int, ids: Sequence[str], moment: float) -> None:
@@ -183,10 +214,7 @@ def touch_entries(connection: Connection, namespace: int, ids: Sequence[str], mo
 
 def remove_entries(connection: Connection, namespace: int, ids: Sequence[str]) -> Erased:
     """Remove the entries of those ids that exist, and the concepts that die with them."""
-    seqs: list[int] = []
-    for chunk in chunks(ids):
-        query = select(entries.c.seq).where(entries.c.namespace == namespace, entries.c.id.in_(chunk))
-        seqs.extend(connection.execute(query).scalars())
+    seqs = list(_seqs(connection, namespace, ids).values())
     if not seqs:
         return Erased(0, 0, 0)
     touched, removed = remove_links(connection, namespace, seqs)
@@ -200,22 +228,24 @@ def remove_entries(connection: Connection, namespace: int, ids: Sequence[str]) -
 def remove_namespace(connection: Connection, namespace: int) -> Erased:
     """Remove a namespace with all it holds."""
     bump(connection, namespace, erased=True)
-    _, linked, held, known = [
+    _, _, linked, held, known = [
         connection.execute(delete(table).where(table.c.namespace == namespace)).rowcount
-        for table in (scores, links, entries, concepts)
+        for table in (scores, anticipations, links, entries, concepts)
     ]
     connection.execute(delete(namespaces).where(namespaces.c.number == namespace))
     return Erased(held, known, linked)
 
 
 def remove_links(connection: Connection, namespace: int, seqs: Sequence[int]) -> tuple[set[int], int]:
-    """Remove every link of some entries; returns the concepts they led to, and how many links there were."""
+    """Remove all that was made of some entries; returns the concepts they led to, and how many links there were."""
     touched: set[int] = set()
     removed = 0
     for chunk in chunks(seqs):
         theirs = (links.c.namespace == namespace) & links.c.seq.in_(chunk)
         touched.update(connection.execute(select(links.c.concept).where(theirs).distinct()).scalars())
         removed += connection.execute(delete(links).where(theirs)).rowcount
+        expected = (anticipations.c.namespace == namespace) & anticipations.c.seq.in_(chunk)
+        connection.execute(delete(anticipations).where(expected))
     return touched, removed
 
 

@@ -1,6 +1,7 @@
 """The memory of classic chains."""
 
 import asyncio
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from langchain_classic.chains import ConversationChain, LLMChain
@@ -125,6 +126,25 @@ def test_messages_may_be_input_and_output(open_memory):
     memory.save_context({"input": HumanMessage("Who barks?", name="Anna")}, {"output": AIMessage("Rex")})
     assert said_in(memory.memory) == [("Anna", "Who barks?", "s"), ("AI", "Rex", "s")]
     assert memory.load_memory_variables({"input": HumanMessage(" ")}) == {"history": ""}
+
+
+def test_odd_characters_break_no_chain(open_memory, scripted):
+    memory = SCGMemory(memory=open_memory(), session="s", score_threshold=0.0)
+    chain = ConversationChain(llm=scripted("Re\x00x"), memory=memory)
+    for _ in range(2):
+        chain.invoke({"input": "My pup\x00py\ud800?"})
+    assert [text for _, text, _ in said_in(memory.memory)] == ["My pup\ufffdpy\ufffd?", "Re\ufffdx"] * 2
+
+
+def test_what_was_said_in_several_time_zones_reads_in_its_order(open_memory):
+    memory = open_memory()
+    summer, winter = timezone(timedelta(hours=2)), timezone(timedelta(hours=1))
+    night = datetime(2025, 10, 26, 2, 30)
+    times = [None, night.replace(tzinfo=summer), night.replace(tzinfo=winter, minute=10), night.replace(minute=50)]
+    entries = [MemoryEntry(f"My dog said {n}", occurred_at=time) for n, time in enumerate(times)]
+    memory.remember(entries[::-1])
+    history = SCGMemory(memory=memory, return_messages=True, score_threshold=0.0).load_memory_variables(QUESTION)
+    assert [message.content[-1] for message in history["history"]] == ["0", "1", "2", "3"]
 
 
 def test_nothing_said_is_nothing_stored(open_memory):

@@ -106,6 +106,17 @@ def test_how_it_was_found_is_told_and_not_stored():
     assert entry.metadata == {"tags": ["a"]}
 
 
+@pytest.mark.parametrize("own", [0.8, "recall", {"score": 1}, [], False, None])
+def test_a_field_of_that_name_is_not_lost_in_silence(own):
+    with pytest.raises(InvalidInputError, match="rename"):
+        entry_of(Document("x", metadata={"recall": own}))
+
+
+def test_what_was_found_may_go_through_json():
+    found = found_document(RecalledEntry(MemoryEntry("x", "1"), 2.0, (), {}, 0.5))
+    assert entry_of(Document.model_validate_json(found.model_dump_json()), "1") == MemoryEntry("x", "1")
+
+
 def test_a_document_is_the_same_whichever_query_found_it():
     entry = MemoryEntry("x", "1")
     once, again = (found_document(RecalledEntry(entry, score, (), {}, 0.5)) for score in (1.0, 2.0))

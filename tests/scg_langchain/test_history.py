@@ -1,6 +1,7 @@
 """The chat message history: what goes in comes out, in order, whatever kind of message it is."""
 
 import asyncio
+import json
 
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, ChatMessage, HumanMessage, SystemMessage, ToolMessage
@@ -23,6 +24,9 @@ MESSAGES = [
     HumanMessage([{"type": "image_url", "image_url": {"url": "http://x/y.png"}}]),
     AIMessageChunk("A dog", response_metadata={"model": "m"}),
     ChatMessage("Woof", role="dog"),
+    HumanMessage("a\x00puppy\ud800", name="An\x00na"),
+    AIMessage("", tool_calls=[{**CALL, "name": "se\x00arch", "args": {"query": "dogs\x00"}}]),
+    ToolMessage("deep", tool_call_id="c1", artifact=json.loads("[" * 50 + "]" * 50)),
 ]
 
 
@@ -64,6 +68,25 @@ def test_a_session_that_is_no_text_is_refused(open_memory):
         SCGChatMessageHistory(open_memory(), 7)
 
 
+@pytest.mark.parametrize("artifact", [object(), b"\xff"])
+def test_a_message_that_json_cannot_carry_is_refused_and_none_is_stored(history, artifact):
+    with pytest.raises(InvalidInputError, match="artifact"):
+        history.add_messages([HumanMessage("Hello"), ToolMessage("x", tool_call_id="1", artifact=artifact)])
+    assert not history.messages
+
+
+@pytest.mark.parametrize("given", [HumanMessage("Hello"), "Hello", [("human", "Hello")]])
+def test_what_is_no_list_of_messages_is_refused(history, given):
+    with pytest.raises(InvalidInputError, match="messages"):
+        history.add_messages(given)
+
+
+def test_metadata_of_another_entry_is_not_taken_for_a_message(open_memory):
+    memory = open_memory()
+    memory.remember(MemoryEntry("Hi", session="s", metadata={"message": {"type": "x"}}))
+    assert SCGChatMessageHistory(memory, "s").messages == [HumanMessage("Hi")]
+
+
 def test_what_is_stored_can_be_recalled(open_memory):
     memory = open_memory()
     SCGChatMessageHistory(memory, "s").add_messages([HumanMessage("My dog is called Rex"), AIMessage("Fine")])
@@ -83,7 +106,7 @@ def test_recalled_messages_are_not_stored(history):
 
 
 def test_with_a_runnable(open_memory, scripted):
-    memory, llm = open_memory(), scripted("Hello Anna", "Anna")
+    memory, llm = open_memory(), scripted("Hello Anna", "An\x00na")
     prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("history"), ("human", "{input}")])
     chain = RunnableWithMessageHistory(
         prompt | llm,
@@ -96,4 +119,4 @@ def test_with_a_runnable(open_memory, scripted):
     asyncio.run(chain.ainvoke({"input": "Who am I?"}, config))
     assert [message.content for message in llm.asked[-1]] == ["I am Anna", "Hello Anna", "Who am I?"]
     said = [message.content for message in SCGChatMessageHistory(memory, "s").messages]
-    assert said == ["I am Anna", "Hello Anna", "Who am I?", "Anna"]
+    assert said == ["I am Anna", "Hello Anna", "Who am I?", "An\x00na"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import SummarizationMiddleware
+from langchain.agents.middleware import PIIMiddleware, SummarizationMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -240,6 +240,25 @@ def test_a_summary_by_another_middleware_is_nothing_the_user_said(memory):
     ]
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_what_another_middleware_takes_out_of_the_conversation_is_not_remembered(memory, first):
+    model = ScriptedModel()
+    redacting = PIIMiddleware("email", apply_to_output=True)
+    remembering = SCGMemoryMiddleware(memory, score_threshold=0.0, k=9)
+    agent = create_agent(
+        model,
+        middleware=[remembering, redacting] if first else [redacting, remembering],
+        checkpointer=InMemorySaver(),
+    )
+    thread = {"configurable": {"thread_id": "1"}}
+    ask(agent, "My puppy's address is rex@example.org", config=thread)
+    ask(agent, "Which address has my puppy?", config=thread)
+    said = [text for _, text in said_in(memory)[2:]]
+    assert said == ["My puppy's address is [REDACTED_EMAIL]", "Fine.", "Which address has my puppy?", "Fine."]
+    assert "rex@example.org" not in str(model.shown)
+    assert "REDACTED" not in texts(model.shown[-1])[-1]  # the model sees it in the conversation anyway
+
+
 def test_the_namespace_comes_from_the_runtime_context(memory):
     model = ScriptedModel()
     agent = create_agent(
@@ -287,6 +306,8 @@ async def test_with_tools_the_model_remembers_and_recalls_itself(memory, asynchr
         {"mode": "tools", "k": 3},
         {"namespace": ("a{b}",)},
         {"score_threshold": 2},
+        {"score_threshold": None},
+        {"score_threshold": None, "mode": "tools"},
     ],
 )
 def test_arguments_that_mean_nothing_are_refused(memory, options):

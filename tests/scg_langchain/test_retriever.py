@@ -1,6 +1,8 @@
 """The retriever by itself and in what LangChain builds around retrievers."""
 
 import asyncio
+import pickle  # noqa: TID251 - only writes, which must fail
+from copy import copy, deepcopy
 
 import pytest
 from langchain_classic.chains import create_retrieval_chain
@@ -10,7 +12,7 @@ from langchain_classic.retrievers.document_compressors import DocumentCompressor
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import ConfigurableField
+from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.tools import create_retriever_tool
 from langchain_text_splitters import CharacterTextSplitter
 from pydantic import ValidationError
@@ -73,11 +75,23 @@ def test_settings_hold_as_fields_and_for_one_call(retriever):
 
 
 @pytest.mark.parametrize(
-    "fields", [{"k": 0}, {"score_threshold": 1.5}, {"filter": {"a": {"$ne": 1}}}, {"k": "many"}, {"top_k": 3}]
+    "fields",
+    [{"k": 0}, {"score_threshold": 1.5}, {"filter": {"a": {"$ne": 1}}}, {"k": "many"}, {"top_k": 3}, {"namespace": ()}],
 )
 def test_unusable_settings_are_refused(open_memory, fields):
     with pytest.raises(ValidationError):
         SCGRetriever(memory=open_memory(), **fields)
+
+
+def test_copies_share_the_memory(retriever):
+    wrapped = RunnableLambda(lambda question: question) | retriever
+    expected = ids_of(retriever.invoke(QUESTION))
+    for copied in (deepcopy(retriever), copy(retriever), retriever.model_copy(deep=True), deepcopy(wrapped).last):
+        assert copied is not retriever
+        assert copied.memory is retriever.memory
+        assert ids_of(copied.invoke(QUESTION)) == expected
+    with pytest.raises(UnsupportedError, match="open its file again"):
+        pickle.dumps(retriever)
 
 
 def test_unusable_arguments_of_a_call_are_refused(retriever):

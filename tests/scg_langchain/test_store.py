@@ -339,6 +339,8 @@ def test_settings_that_mean_nothing_are_refused(memory, options):
         SearchOp(("a",), filter={"n": {"$gt": 1, "m": 2}}),
         SearchOp(("a",), filter={"n": [{"$regex": "x"}]}),
         SearchOp(("a",), filter={1: 2}),
+        SearchOp(("a",), filter={"$or": [{"n": 1}, {"n": 2}]}),
+        SearchOp(("a",), filter={"$gt": 1}),
         ListNamespacesOp(limit=-1),
         ListNamespacesOp(max_depth=-1),
         ListNamespacesOp((MatchCondition("infix", ("a",)),)),

@@ -185,6 +185,8 @@ def test_a_namespace_that_is_none_is_refused_at_once(memory, namespace):
 def test_a_threshold_that_is_none_is_refused(memory):
     with pytest.raises(InvalidInputError, match="score_threshold"):
         create_memory_tools(memory, score_threshold=3)
+    with pytest.raises(InvalidInputError, match="score_threshold"):
+        create_memory_tools(memory, score_threshold=None)
     with pytest.raises(ValueError, match="score_threshold"):
         RecallTool(memory=memory, score_threshold=-1)
 

@@ -9,7 +9,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
 from langchain_core.vectorstores import VectorStoreRetriever
 
-from scg_langchain import SCGVectorStore, UnsupportedError
+from scg_langchain import SCGRetriever, SCGVectorStore, UnsupportedError
 from shared_core import SCGConfig
 from shared_core.errors import InvalidInputError
 
@@ -111,6 +111,41 @@ def test_a_threshold_that_is_none_is_refused(store, least):
         asyncio.run(store.asimilarity_search_with_relevance_scores(QUESTION, score_threshold=least))
 
 
+@pytest.mark.parametrize(
+    "search", [["k"], {"k": 0}, {"k": "2"}, {"k": 2, "filter": "x"}, {"score_threshold": 3.0}, {"score_threshold": "1"}]
+)
+def test_searches_of_no_use_are_refused_before_the_first_question(store, search):
+    thresholds = "score_threshold" in search
+    with pytest.raises(InvalidInputError):
+        store.as_retriever(
+            search_type="similarity_score_threshold" if thresholds else "similarity", search_kwargs=search
+        )
+
+
+def test_one_thing_is_not_taken_for_a_list_of_things(store, documents):
+    for call in (
+        lambda: store.add_texts("I adopted a puppy"),
+        lambda: store.add_texts(["I adopted a puppy", None]),
+        lambda: store.add_texts(None),
+        lambda: store.add_texts(["a", "b"], ids="ab"),
+        lambda: store.add_texts(["a"], {"channel": "club"}),
+        lambda: store.add_texts(["a"], [None]),
+        lambda: store.add_documents(documents[0]),
+        lambda: store.add_documents(["I adopted a puppy"]),
+        lambda: store.add_documents([{"page_content": "I adopted a puppy"}]),
+        lambda: store.add_documents(documents[:2], ids="ab"),
+        lambda: asyncio.run(store.aadd_texts("I adopted a puppy")),
+        lambda: SCGVectorStore.from_texts("I adopted a puppy", EMBEDDING, memory=store.memory),
+        lambda: SCGRetriever.from_texts("I adopted a puppy", memory=store.memory),
+        lambda: SCGRetriever.from_documents("I adopted a puppy", memory=store.memory),
+    ):
+        with pytest.raises(InvalidInputError, match=r"list|type"):
+            call()
+    assert len(store.memory.entries) == 4
+    assert store.add_documents(iter(documents[:1]), ids=iter(["t9"])) == ["t9"]
+    assert len(store.add_texts(text for text in ("a", "b"))) == 2
+
+
 def test_ids_are_a_list(store):
     for call in (store.get_by_ids, store.delete):
         with pytest.raises(InvalidInputError, match="ids"):
@@ -123,8 +158,9 @@ def test_batches_and_bulk(open_memory):
     ids = store.add_texts([f"text {number}" for number in range(7)], batch_size=3, use_model=False)
     assert len(set(ids)) == 7
     assert store.memory.stats().waiting == 7
-    with pytest.raises(InvalidInputError, match="batch_size"):
-        store.add_texts(["x"], batch_size=0)
+    for size in (0, True, "3", 2.5):
+        with pytest.raises(InvalidInputError, match="batch_size"):
+            store.add_texts(["x"], batch_size=size)
 
 
 def test_what_does_not_fit_together_is_refused_before_anything_is_stored(store):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,33 @@ def sensible(model: TransformersModel, nodes: list[TextNode]) -> Iterator[Schema
 def scripted() -> Callable[..., ScriptedLLM]:
     """Makes a scripted language model; ``shown`` holds the prompts it got."""
     return lambda *script: ScriptedLLM(script=list(script) or ["Fine."])
+
+
+@pytest.fixture
+def stalled(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Runs a coroutine while a method waits for the event loop to turn: that fails where the loop waits for it."""
+
+    def run(owner: type, name: str, use: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        go, held = threading.Event(), threading.Event()
+        method = getattr(owner, name)
+
+        def wait(*args: Any, **options: Any) -> Any:
+            held.set()
+            assert go.wait(30), f"the event loop did not run during {name}"
+            return method(*args, **options)
+
+        async def turn() -> None:
+            while not held.is_set():  # noqa: ASYNC110 - another thread holds
+                await asyncio.sleep(0.001)
+            go.set()
+
+        async def both() -> None:
+            await asyncio.gather(use(), turn())
+
+        monkeypatch.setattr(owner, name, wait)
+        asyncio.run(both())
+
+    return run
 
 
 @pytest.fixture(autouse=True)

@@ -145,6 +145,19 @@ def test_filters_leave_out_the_rest(filled, side):
     assert side.found(side.make(filled, 10, "none"), "puppy") == []
 
 
+def test_what_a_file_keeps_is_found_again_as_before(open_memory, side):
+    memory = open_memory("memory.db")
+    side.add(memory, TEXTS, METADATA)
+    queries = ("puppy", "When does the train leave?", "子犬")
+    expected = [side.found(side.make(memory, 10, "phone"), query) for query in queries]
+    memory.close()
+    again = open_memory("memory.db")
+    assert [side.found(side.make(again, 10, "phone"), query) for query in queries] == expected
+    assert all(expected)
+    side.add(again, {"a": "I adopted a kitten"}, METADATA)
+    assert sorted(entry.text for entry in again.entries) == sorted(["I adopted a kitten", TEXTS["b"], TEXTS["c"]])
+
+
 def test_the_same_file_is_the_same_memory_from_both_frameworks(tmp_path, tiny):
     place = tmp_path / "memory.db"
     with SchemaMemory.open(place, model=tiny("llama")) as memory:

@@ -1,14 +1,30 @@
 """The index: documents in, answers out, and nothing embedded."""
 
 import asyncio
+from functools import partial
 
 import pytest
+from llama_index.core import MockEmbedding, StorageContext, load_index_from_storage
+from llama_index.core.callbacks import CallbackManager
 from llama_index.core.llms import MockLLM
+from llama_index.core.memory import Memory
+from llama_index.core.node_parser import SentenceSplitter
+from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.schema import Document, TextNode
 
-from scg_llamaindex import SCGIndex, UnsupportedError, recall_model
-from shared_core import SchemaMemory
-from shared_core.errors import InvalidInputError
+from scg_llamaindex import (
+    SCGIndex,
+    SCGPGRetriever,
+    SCGRetriever,
+    UnsupportedError,
+    property_graph_store,
+    recall_model,
+)
+from scg_llamaindex.index_struct import SCGIndexStruct
+from shared_core import SCGConfig, SchemaMemory
+from shared_core.decoding import ConceptDecoder
+from shared_core.errors import InvalidInputError, NotFoundError, StoreError
+from shared_core.store import Store
 
 TEXTS = {"d1": "I adopted a puppy named Rex from the shelter!", "d2": "My train to Lyon leaves at seven."}
 
@@ -66,8 +82,120 @@ def test_engines(model, documents, scripted):
             engine = index.as_chat_engine(mode, llm=llm, similarity_top_k=1)
             assert str(engine.chat("What pet did she get?")) == "Rex."
             assert ("puppy" in llm.text()) == (mode != "simple")
-        with pytest.raises(UnsupportedError, match="vector_store_query_mode"):
-            index.as_query_engine(llm=llm, vector_store_query_mode="mmr")
+        for make in (index.as_query_engine, index.as_chat_engine, partial(index.as_chat_engine, "simple")):
+            with pytest.raises(UnsupportedError, match="vector_store_query_mode"):
+                make(llm=llm, vector_store_query_mode="mmr")
+        with pytest.raises(UnsupportedError, match=r"'react'.*'context'.*tool"):
+            index.as_chat_engine("react", llm=llm)
+
+
+def test_arguments_of_an_engine_reach_whom_they_belong_to(open_memory, documents, scripted):
+    index = SCGIndex.from_documents(documents, memory=open_memory(), use_model=False)
+    cut = SimilarityPostprocessor(similarity_cutoff=1.0)
+    shown = {"verbose": True, "node_postprocessors": [cut], "callback_manager": CallbackManager([])}
+    engine = index.as_query_engine(llm=scripted(), **shown)
+    assert engine.query("Which puppy?").source_nodes == []
+    assert (engine.retriever._verbose, engine.retriever.callback_manager) == (True, shown["callback_manager"])
+    memory = Memory.from_defaults(session_id="s")
+    chat = index.as_chat_engine("condense_question", llm=scripted(), memory=memory, **shown)
+    assert (chat._memory, chat._verbose) == (memory, True)
+    assert chat.chat("Which puppy?").source_nodes == []
+    chat = index.as_chat_engine("context", llm=scripted(), similarity_top_k=1, context_template="{context_str} it is")
+    assert len(chat.chat("Which puppy?").source_nodes) == 1
+
+
+def test_a_persisted_index_is_loaded_with_the_memory_in_its_file(open_memory, documents, tmp_path):
+    memory = open_memory("memory.db")
+    index = SCGIndex.from_documents(documents, memory=memory, namespace=("users", "anna"), use_model=False)
+    index.set_index_id("mine")
+    index.storage_context.persist(tmp_path / "storage")
+
+    def load(**options):
+        return load_index_from_storage(StorageContext.from_defaults(persist_dir=tmp_path / "storage"), **options)
+
+    for options in ({"memory": None}, {"index_id": "mine", "memory": memory, "namespace": ("users", "anna")}):
+        again = load(**options)
+        assert (type(again), again.index_id) == (SCGIndex, "mine")
+        assert (again.memory.namespace, again.memory.entries) == (("users", "anna"), index.memory.entries)
+        assert again._use_model is False
+        assert again.refresh_ref_docs(documents) == [False, False]
+        assert set(again.ref_doc_info) == set(TEXTS)
+        assert again.memory.store.path == memory.store.path
+        again.memory.close()
+    again.delete_ref_doc("d1")
+    assert texts(index) == [TEXTS["d2"]]
+    with load().memory as loaded:
+        assert [entry.text for entry in loaded.entries] == [TEXTS["d2"]]
+    with pytest.raises(StoreError, match="closed"):
+        loaded.remember("Too late", use_model=False)
+
+
+def test_an_index_whose_memory_is_gone_says_so_when_it_is_loaded(open_memory, documents, tmp_path):
+    index = SCGIndex.from_documents(documents, memory=open_memory(), use_model=False)
+    index.storage_context.persist(tmp_path / "storage")
+    context = StorageContext.from_defaults(persist_dir=tmp_path / "storage")
+    with pytest.raises(NotFoundError, match=r"kept nowhere.*memory=\"memory.db\""):
+        load_index_from_storage(context)
+    rescued = SCGIndex([*context.docstore.docs.values()], memory=open_memory("new.db"))
+    assert texts(rescued) == sorted(TEXTS.values())
+    gone = SCGIndexStruct(path=str(tmp_path / "gone.db"), namespace=["a"])
+    with pytest.raises(NotFoundError):
+        SCGIndex(index_struct=gone)
+    assert not (tmp_path / "gone.db").exists()
+
+
+def test_code_written_for_another_index_may_name_an_embedding_model(open_memory):
+    index = SCGIndex([TextNode(text="One.", id_="n")], memory=open_memory(), embed_model=MockEmbedding(3))
+    assert texts(index) == ["One."]
+
+
+def test_an_empty_page_is_passed_over_and_what_cannot_be_stored_is_named(open_memory, documents):
+    index = SCGIndex.from_documents([*documents, Document(text="", id_="empty")], memory=open_memory())
+    asyncio.run(index.ainsert(Document(text="", id_="another")))
+    index.insert(Document(text="", id_="page", metadata={"page": 3}))
+    assert texts(index) == sorted(TEXTS.values())
+    assert set(index.ref_doc_info) == {*TEXTS, "empty", "another", "page"}
+    assert len(SCGRetriever.from_defaults(nodes=[TextNode(text=" ")], memory=open_memory()).memory.entries) == 0
+    with pytest.raises(InvalidInputError, match="node 'n' cannot be stored: the text holds a NUL"):
+        index.insert_nodes([TextNode(text="One."), TextNode(text="a\x00b", id_="n")])
+    assert len(texts(index)) == 2
+
+
+@pytest.mark.parametrize("update", ["update_ref_doc", "aupdate_ref_doc", "refresh_ref_docs", "arefresh_ref_docs"])
+def test_a_document_stays_where_the_new_one_cannot_be_stored(open_memory, documents, update):
+    index = SCGIndex.from_documents(documents, memory=open_memory())
+
+    def change(text):
+        changed = Document(text=text, id_="d1", metadata={"source": "d1"})
+        done = getattr(index, update)([changed] if "refresh" in update else changed)
+        return asyncio.run(done) if asyncio.iscoroutine(done) else done
+
+    with pytest.raises(InvalidInputError):
+        change("Not\x00 this")
+    assert texts(index) == sorted(TEXTS.values())
+    assert len(index.docstore.docs) == 2
+    assert index.refresh_ref_docs(documents) == [False, False]
+    change("A kitten, not a puppy!")
+    assert texts(index) == sorted(["A kitten, not a puppy!", TEXTS["d2"]])
+    assert sorted(node.text for node in index.docstore.docs.values()) == texts(index)
+    assert index.ref_doc_info["d1"].node_ids == [id for id, one in index.docstore.docs.items() if "kitten" in one.text]
+
+
+def test_an_update_may_keep_the_ids_of_nodes(open_memory):
+    splitter = SentenceSplitter(id_func=lambda number, document: f"{document.id_}-{number}")
+    memory = open_memory()
+    index = SCGIndex.from_documents([Document(text="One.", id_="d")], memory=memory, transformations=[splitter])
+    for text in ("Two.", "Three."):
+        index.update_ref_doc(Document(text=text, id_="d"))
+        assert [(entry.id, entry.text) for entry in memory.entries] == [("d-0", text)]
+        assert [*index.docstore.docs] == ["d-0"]
+
+
+def test_a_field_that_the_index_needs_for_itself_is_refused_and_not_lost(open_memory):
+    index = SCGIndex(memory=open_memory())
+    with pytest.raises(InvalidInputError, match="'_node' is taken"):
+        index.insert_nodes([TextNode(text="One.", metadata={"_node": "mine"})])
+    assert index.docstore.docs == {}
 
 
 def test_a_model_in_this_process_recalls_and_one_behind_an_api_is_refused(embedded):
@@ -80,3 +208,20 @@ def test_a_model_in_this_process_recalls_and_one_behind_an_api_is_refused(embedd
     with SchemaMemory.open(":memory:", model=recall_model(local)) as memory:
         assert memory.model._model is embedded._model
     assert recall_model("model.gguf") == "model.gguf"
+
+
+@pytest.mark.parametrize(("owner", "name"), [(ConceptDecoder, "decode"), (Store, "write"), (Store, "forget")])
+def test_async_never_blocks_the_event_loop(open_memory, documents, scripted, stalled, owner, name):
+    memory = open_memory(config=SCGConfig(assimilate=0))
+    index = SCGIndex.from_documents(documents, memory=memory)
+    graph = SCGPGRetriever(property_graph_store(memory), memory)
+
+    async def use():
+        await index.ainsert(Document(text="Tea at five.", id_="d3"))
+        await index.arefresh_ref_docs([Document(text="Tea at six.", id_="d3")])
+        assert (await index.as_query_engine(llm=scripted()).aquery("When is tea?")).source_nodes
+        assert await graph.aretrieve("When is tea?")
+        await index.adelete_ref_doc("d3")
+
+    stalled(owner, name, use)
+    assert texts(index) == sorted(TEXTS.values())

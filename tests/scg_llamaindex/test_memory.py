@@ -125,8 +125,70 @@ def test_shared_messages_are_left_as_they_are_and_recalled_text_is_not_stored(me
     one = chat(memory)
     one.put(said("user", "Which puppy?"))
     one.set([*one.get(), said("assistant", "That one.")])
-    stored = memory.in_namespace((*memory.namespace, "session", "s")).entries
-    assert sorted(entry.text for entry in stored) == ["I adopted a puppy", "That one.", "Which puppy?"]
+    assert sorted(entry.text for entry in stored(memory)) == ["I adopted a puppy", "That one.", "Which puppy?"]
+
+
+def stored(memory, session="s"):
+    return memory.in_namespace((*memory.namespace, "session", session)).entries
+
+
+def test_what_is_said_again_is_remembered_again_and_a_conversation_that_comes_back_is_not(memory):
+    one = chat(memory)
+    spoken = [said("user", "I ran five miles"), said("assistant", "Well done"), said("user", "I ran five miles")]
+    for message in spoken:
+        one.put(message)
+    one.put_messages([said("assistant", "Well done"), *[said("user", "I ran five miles")] * 3])
+    expected = ["I ran five miles"] * 5 + ["Well done"] * 2
+    before = stored(memory)
+    assert sorted(entry.text for entry in before) == expected
+    one.set(one.get_all())
+    again = chat(memory, chat_history=spoken)
+    assert texts(again.get_all()) == texts(spoken)
+    assert stored(memory) == before
+    again.set([*spoken, said("user", "And six today")])
+    again.put(said("user", "I ran five miles"))
+    assert sorted(entry.text for entry in stored(memory)) == sorted([*expected, "And six today", "I ran five miles"])
+
+
+def test_a_history_that_a_memory_begins_with_is_remembered(memory):
+    chat(memory, "1", shared=True, chat_history=[said("user", "I adopted a puppy named Rex")])
+    assert "puppy named Rex" in injected(chat(memory, "2", shared=True).get(input="Which puppy?"))
+
+
+def test_what_was_said_before_in_the_prompt_is_not_recalled(memory):
+    one = chat(memory)
+    for _ in range(2):
+        one.put(said("user", "Which puppy?"))
+    assert injected(one.get()) == ""
+
+
+def test_half_a_character_and_a_nul_are_no_end_of_a_conversation(memory):
+    one = chat(memory, "1", shared=True)
+    one.put(said("user", "A puppy \ud83d\udc36 and\x00 half a canoe \ud83d"))
+    assert [entry.text for entry in memory.entries] == ["A puppy 🐶 and half a canoe \ufffd"]
+    assert one.get()
+    assert "half a canoe" in injected(chat(memory, "2", shared=True).get(input="canoe \ud83d"))
+
+
+def test_what_is_forgotten_within_a_turn_is_not_said_again(memory):
+    chat(memory, "1", shared=True).put(said("user", "The secret word is quince"))
+    now = chat(memory, "2", shared=True)
+    now.put(said("user", "What is the secret word?"))
+    assert "quince" in injected(now.get())
+    memory.forget(session="1")  # by a tool, say
+    assert "quince" not in injected(now.get())
+
+
+def test_reset_without_a_session_erases_what_was_said_in_none(memory):
+    block = SCGMemoryBlock(memory=memory, shared=True)
+
+    async def use():
+        await block.aput([said("user", "Said in none")])
+        await block.aput([said("user", "Said in one")], session_id="1")
+        await block.areset()
+
+    asyncio.run(use())
+    assert [entry.text for entry in memory.entries] == ["Said in one"]
 
 
 def test_reset_reaches_the_block_and_no_other_session(memory):
@@ -157,8 +219,7 @@ def test_a_flood_of_messages_overflows_without_doubling_what_is_remembered(memor
     one = chat(memory, token_limit=60, token_flush_size=10)
     for number in range(12):
         one.put(said("user", f"My number {number} is a lucky number"))
-    stored = memory.in_namespace((*memory.namespace, "session", "s")).entries
-    assert len(stored) == 12
+    assert len(stored(memory)) == 12
     assert one.get()
 
 
@@ -199,35 +260,22 @@ def test_a_chat_engine_remembers(memory, scripted):
     assert {entry.session for entry in memory.entries} == {"1"}
 
 
-@pytest.mark.parametrize(("owner", "name"), [(ConceptDecoder, "decode"), (Store, "write"), (Store, "forget")])
-def test_async_never_blocks_the_event_loop_and_makes_no_thread_per_call(memory, monkeypatch, owner, name):
-    go, held = threading.Event(), []
+@pytest.mark.parametrize(
+    ("owner", "name"), [(ConceptDecoder, "decode"), *((Store, name) for name in ("write", "forget", "get"))]
+)
+def test_async_never_blocks_the_event_loop_and_makes_no_thread_per_call(memory, stalled, owner, name):
     one = chat(memory, "1", shared=True)
     one.put(said("user", "I adopted a puppy"))
     one.get(input="puppy")
-    method = getattr(owner, name)
-
-    def wait(*args, **options):
-        held.append(name)
-        assert go.wait(30), f"the event loop did not run during {name}"
-        return method(*args, **options)
 
     async def use():
+        before = own_threads()
         await one.aput(said("user", "Which puppy?"))
         await one.aget()
         await one.areset()
-
-    async def turn():
-        while not held:  # noqa: ASYNC110 - another thread holds
-            await asyncio.sleep(0.001)
-        go.set()
-
-    async def both():
-        before = own_threads()
-        await asyncio.gather(use(), turn())
+        await SCGMemoryBlock(memory=memory, shared=True).areset()
         others = [chat(memory, str(number), shared=True) for number in range(20)]
         await asyncio.gather(*(other.aget(input="puppy") for other in others))
         assert own_threads() == before
 
-    monkeypatch.setattr(owner, name, wait)
-    asyncio.run(both())
+    stalled(owner, name, use)

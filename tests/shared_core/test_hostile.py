@@ -107,7 +107,10 @@ def test_entries_without_a_usable_word_do_no_harm(open_memory, config):
         memory.answer(query)
         memory.explain(query, "0").as_text()
     memory.remember("I planted carrots", id="carrots")
-    assert ids_of(memory.recall("carrots"))[0] == "carrots"
+    found = memory.recall("carrots").entries
+    assert "carrots" in [one.entry.id for one in found]
+    # What a random model expects of the others is anything.
+    assert all(one.parts["lexical"] == 0 for one in found if one.entry.id != "carrots")
     assert memory.stats().waiting == 0
     assert memory.graph.to_networkx().number_of_nodes() == len(memory.schema)
 

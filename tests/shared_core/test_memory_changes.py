@@ -291,7 +291,7 @@ def test_an_export_is_imported_as_the_same_memory(open_memory, tmp_path, turns):
     assert copy.import_file(tmp_path / "memory.jsonl").unchanged == len(turns)
     assert exported(copy, tmp_path)[1:] == exported(memory, tmp_path)[1:]
     assert copy.stats() == memory.stats()
-    assert copy.consolidate() == 8
+    assert copy.consolidate() == len(turns)  # what a model made of them is not exported
     assert ids_of(copy.recall("Who is allergic to walnuts?", k=1)) == ["t19"]
 
 

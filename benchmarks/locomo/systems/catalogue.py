@@ -17,11 +17,13 @@ from shared_core.errors import InvalidInputError
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+    from benchmarks.locomo.systems.lexical import Form
     from shared_core.models import TransformersModel
 
 DEFAULT = ("bm25", "bm25-episode", "dense", "rrf", "scg")
 _GROUPS = {"ablations": ABLATIONS}
-_KNOWN = "bm25, bm25-episode, dense, dense:MODEL, rrf, scg, scg-paper, scg:SETTING=VALUE,…, ablations"
+_LEXICAL = ("bm25", "bm25-episode", "bm25-standard", "bm25-standard-episode")
+_KNOWN = ", ".join(_LEXICAL) + ", dense, dense:MODEL, rrf, scg, scg-paper, scg:SETTING=VALUE,…, ablations"
 
 
 class Workplace:
@@ -91,9 +93,8 @@ def _entrant(name: str) -> Entrant:
             lambda workplace: _memory(config, workplace),
             lambda workplace: {"config": asdict(config), "model": workplace.memory_model_name},
         )
-    if name in ("bm25", "bm25-episode"):
-        episode = name == "bm25-episode"
-        return Entrant(name, lambda _: _bm25(episode=episode), lambda _: _lexical_settings(episode=episode))
+    if name in _LEXICAL:
+        return Entrant(name, lambda _: _bm25(name), lambda _: _lexical_settings(name))
     kind, colon, model = name.partition(":")
     if kind == "dense" and (model or not colon):
         return Entrant(
@@ -102,8 +103,8 @@ def _entrant(name: str) -> Entrant:
     if name == "rrf":
         return Entrant(
             name,
-            lambda workplace: _fusion([_bm25(episode=False), _dense(None, workplace)]),
-            lambda _: {**_lexical_settings(episode=False), **_dense_settings(None), **_fusion_settings()},
+            lambda workplace: _fusion([_bm25("bm25"), _dense(None, workplace)]),
+            lambda _: {**_lexical_settings("bm25"), **_dense_settings(None), **_fusion_settings()},
         )
     raise InvalidInputError(f"there is no system {name!r}; there are: {_KNOWN}")
 
@@ -117,10 +118,16 @@ def _memory(config: SCGConfig, workplace: Workplace) -> System:
     return Memory(config, workplace.memory_model, workplace.cache)
 
 
-def _bm25(*, episode: bool) -> System:
+def _bm25(name: str) -> System:
     from benchmarks.locomo.systems.lexical import BM25
 
-    return BM25(episode=episode)
+    return BM25(_form(name), episode=name.endswith("episode"))
+
+
+def _form(name: str) -> Form:
+    from benchmarks.locomo.systems.lexical import STANDARD, TUNED
+
+    return STANDARD if name.startswith("bm25-standard") else TUNED
 
 
 def _dense(name: str | None, workplace: Workplace) -> System:
@@ -135,12 +142,11 @@ def _fusion(systems: Sequence[System]) -> System:
     return Fusion(systems)
 
 
-def _lexical_settings(*, episode: bool) -> dict[str, object]:
-    from benchmarks.locomo.systems.lexical import SETTINGS
+def _lexical_settings(name: str) -> dict[str, object]:
     from shared_core.recall import RankingWeights
 
-    smoothing = {"episode": asdict(RankingWeights())} if episode else {}
-    return {**SETTINGS, **smoothing, "bm25s": _version("bm25s")}
+    smoothing = {"episode": asdict(RankingWeights())} if name.endswith("episode") else {}
+    return {**asdict(_form(name)), **smoothing, "bm25s": _version("bm25s")}
 
 
 def _fusion_settings() -> dict[str, object]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import bm25s  # type: ignore[import-untyped]
 import numpy as np
 import Stemmer  # type: ignore[import-not-found]
-from bm25s.stopwords import STOPWORDS_EN_PLUS  # type: ignore[import-untyped]
+from bm25s.stopwords import STOPWORDS_EN, STOPWORDS_EN_PLUS  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from benchmarks.locomo.systems.system import Cost, Ranked, Report
@@ -16,13 +18,37 @@ from shared_core import MemoryEntry
 from shared_core.graph import Incidence
 from shared_core.recall import RankingWeights, Turns, named, rank_entries, searchable_text
 
-SETTINGS = {"k1": 0.9, "b": 0.0, "stemmer": "english", "stop_words": "bm25s en_plus", "text": "date, speaker twice"}
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How BM25 reads turns. Words are stemmed in any case.
+
+    Attributes:
+        k1: Saturation of a word's count.
+        b: Length normalisation.
+        stop_words: List of bm25s: "en" has 33 words, "en_plus" the question words as well.
+        speaker_twice: Speaker, text, caption and date, and the speaker again: a question mostly names whose turn it
+            wants. And words of one letter or digit, such as a day of the month.
+    """
+
+    k1: float
+    b: float
+    stop_words: Literal["en", "en_plus"]
+    speaker_twice: bool
+
+    def text_of(self, turn: MemoryEntry) -> str:
+        """What a turn is found by."""
+        parts = (searchable_text(turn), turn.speaker if self.speaker_twice else None)
+        return " ".join(part for part in parts if part)
+
+
+STANDARD = Form(1.5, 0.75, "en", speaker_twice=False)
+"""bm25s as it comes, over speaker, text, caption and date."""
+
+TUNED = Form(0.9, 0.0, "en_plus", speaker_twice=True)
 """The best of those tried, see the README."""
 
-
-def text_of(turn: MemoryEntry) -> str:
-    """Date, speaker, text and caption, and the speaker again: a question mostly names whose turn it wants."""
-    return " ".join(part for part in (searchable_text(turn), turn.speaker) if part)
+_STOP_WORDS = {"en": STOPWORDS_EN, "en_plus": STOPWORDS_EN_PLUS}
 
 
 class WordScores:
@@ -30,12 +56,14 @@ class WordScores:
 
     Args:
         turns: The turns, at least one.
+        form: How they are read.
     """
 
-    def __init__(self, turns: Sequence[MemoryEntry]) -> None:
-        self._stemmer = Stemmer.Stemmer(SETTINGS["stemmer"])
-        self._index = bm25s.BM25(k1=SETTINGS["k1"], b=SETTINGS["b"])
-        words = self._words([text_of(turn) for turn in turns])
+    def __init__(self, turns: Sequence[MemoryEntry], form: Form = TUNED) -> None:
+        self._form = form
+        self._stemmer = Stemmer.Stemmer("english")
+        self._index = bm25s.BM25(k1=form.k1, b=form.b)
+        words = self._words([form.text_of(turn) for turn in turns])
         # An index of no words at all cannot be built.
         self._size = len(turns)
         self._known = {word for own in words for word in own}
@@ -45,9 +73,9 @@ class WordScores:
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
         words: list[list[str]] = bm25s.tokenize(
             list(texts),
-            stopwords=list(STOPWORDS_EN_PLUS),
+            stopwords=list(_STOP_WORDS[self._form.stop_words]),
             stemmer=self._stemmer,
-            token_pattern=r"(?u)\b\w+\b",  # days of a month have a single digit
+            token_pattern=r"(?u)\b\w+\b" if self._form.speaker_twice else r"(?u)\b\w\w+\b",
             return_ids=False,
             show_progress=False,
         )
@@ -73,13 +101,14 @@ class BM25:
     if its speaker is named, at the weights of the default configuration. What our memory adds to that is generation.
     """
 
-    def __init__(self, *, episode: bool = False) -> None:
+    def __init__(self, form: Form = TUNED, *, episode: bool = False) -> None:
+        self._form = form
         self._episode = episode
 
     def write(self, turns: Sequence[MemoryEntry], report: Report) -> Cost:
         start = time.perf_counter()
         self._ids = [str(turn.id) for turn in turns]
-        self._scores = WordScores(turns)
+        self._scores = WordScores(turns, self._form)
         self._episodes, self._speakers = Turns.empty().extend(turns).arrange()
         cost = Cost(time.perf_counter() - start)
         report(len(turns))
@@ -103,8 +132,8 @@ class BM25:
             self._episodes,
             by_word.sum(axis=0),
             sessions.sum(axis=1),
-            named(query, self._speakers),
-            RankingWeights(),
+            named=named(query, self._speakers),
+            weights=RankingWeights(),
         )
         # Being in the right session alone does not bring a turn, as in our recall.
         return np.where(ranked.lexical + ranked.answer + ranked.passage > 0, ranked.total, 0.0)

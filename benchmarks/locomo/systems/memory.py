@@ -1,4 +1,4 @@
-"""This project's memory through its own door, with decodes that are replayed where they were made before."""
+"""This project's memory through its own door, with readings that are replayed where they were made before."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.decoding.meter import Passes, counted
-from benchmarks.locomo.systems.replay import DecodeFile, WrittenMemory, digest
+from benchmarks.locomo.systems.replay import ReadingFile, WrittenMemory, digest
 from benchmarks.locomo.systems.settings import decode_settings, write_settings
 from benchmarks.locomo.systems.system import Cost, Ranked, Report
 from shared_core import MemoryEntry, SCGConfig, SchemaMemory, __version__
-from shared_core.decoding import DecodedKey, SpokenSchema
+from shared_core.decoding import Reading, SpokenSchema
 from shared_core.evolution import Progress
 from shared_core.models import TransformersModel
 
@@ -33,16 +33,16 @@ class _Meter:
 
 
 class _ReplayingMemory(SchemaMemory):
-    """A memory whose decodes are kept.
+    """A memory whose readings of queries are kept.
 
     Attributes:
-        decodes: Where.
-        meter: Measures a decode.
-        original: What the last query's decode took when it was made.
+        readings: Where.
+        meter: Measures a reading.
+        original: What reading the last query took when it was done.
         spent: What it took this time.
     """
 
-    decodes: DecodeFile
+    readings: ReadingFile
     meter: _Meter
     original: Cost
     spent: Cost
@@ -51,19 +51,19 @@ class _ReplayingMemory(SchemaMemory):
         """What is loaded for the first recall and serves all."""
         self._known()
 
-    def _decode(self, query: str, schema: SpokenSchema) -> list[DecodedKey]:
+    def _read(self, query: str, schema: SpokenSchema) -> Reading:
         start = time.perf_counter()
-        kept = self.decodes.get(query)
+        kept = self.readings.get(query)
         if kept is not None:
-            decoded, self.original = kept
+            reading, self.original = kept
             self.spent = Cost(time.perf_counter() - start)
-            return decoded
+            return reading
         self.meter.start()
-        found = super()._decode(query, schema)
+        found = super()._read(query, schema)
         self.original = self.meter.stop()
-        decoded = self.decodes.keep(query, found, self.original)
+        reading = self.readings.keep(query, found, self.original)
         self.spent = Cost(time.perf_counter() - start, self.original.passes, self.original.tokens)
-        return decoded
+        return reading
 
 
 class Memory:
@@ -96,7 +96,7 @@ class Memory:
         report(len(turns))
         memory = _ReplayingMemory.open(written.path, model=self._model, config=self._config, create=False)
         self._memory = self._open.enter_context(memory)
-        memory.decodes = DecodeFile(self._cache / f"{name}-{digest(decode_settings(self._config))}.jsonl")
+        memory.readings = ReadingFile(self._cache / f"{name}-{digest(decode_settings(self._config))}.jsonl")
         memory.meter = _Meter(self._passes)
         memory.prepare()
         return cost

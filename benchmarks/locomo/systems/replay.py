@@ -1,4 +1,4 @@
-"""Memories and decodes that are kept: variations that differ later on take them up where they part."""
+"""Memories and readings that are kept: variations that differ later on take them up where they part."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import psutil  # type: ignore[import-untyped]
 
 from benchmarks.lines import append_line, read_lines
 from benchmarks.locomo.systems.system import Cost
-from shared_core.decoding import DecodedKey
+from shared_core.decoding import DecodedKey, Reading
+from shared_core.store import Anticipation
 
 
 def digest(*parts: object) -> str:
@@ -58,8 +60,8 @@ class WrittenMemory:
                 left.unlink()
 
 
-class DecodeFile:
-    """The decodes of one memory under one way to decode, one a line, each with what it took.
+class ReadingFile:
+    """The readings of one memory's queries under one way to decode, one a line, each with what it took.
 
     Args:
         path: The file; it may not be there yet.
@@ -67,24 +69,35 @@ class DecodeFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._kept: dict[str, tuple[list[DecodedKey], Cost]] = {}
+        self._kept: dict[str, tuple[Reading, Cost]] = {}
         for fields in read_lines(path):
-            keys = [DecodedKey(*one) for one in fields["keys"]]
-            self._kept[fields["query"]] = keys, Cost(**fields["cost"])
+            self._kept[fields["query"]] = _reading(fields["keys"], fields["anticipation"]), Cost(**fields["cost"])
 
-    def get(self, query: str) -> tuple[list[DecodedKey], Cost] | None:
-        """What was decoded for a query."""
+    def get(self, query: str) -> tuple[Reading, Cost] | None:
+        """What was read for a query."""
         return self._kept.get(digest(query))
 
-    def keep(self, query: str, decoded: Sequence[DecodedKey], cost: Cost) -> list[DecodedKey]:
-        """Keep a decode; returns it as a replay will give it."""
-        keys = [DecodedKey(int(one.key), float(one.logprob), float(one.score)) for one in decoded]
-        self._kept[digest(query)] = keys, cost
+    def keep(self, query: str, reading: Reading, cost: Cost) -> Reading:
+        """Keep the reading of a query under one constraint; returns it as a replay will give it."""
+        (decoded,) = reading.keys
+        keys = [(int(one.key), float(one.logprob), float(one.score)) for one in decoded]
+        expected = reading.anticipation
+        anticipation = (expected.tokens.tolist(), expected.logprobs.tolist())
+        self._kept[digest(query)] = _reading(keys, anticipation), cost
         fields: Mapping[str, object] = {
             "query": digest(query),
             "cost": asdict(cost),
-            "keys": [(one.key, one.logprob, one.score) for one in keys],
+            "keys": keys,
+            "anticipation": anticipation,
         }
         self._path.parent.mkdir(parents=True, exist_ok=True)
         append_line(self._path, fields)
-        return keys
+        return self._kept[digest(query)][0]
+
+
+def _reading(keys: Sequence[tuple[int, float, float]], anticipation: tuple[Sequence[int], Sequence[float]]) -> Reading:
+    tokens, logprobs = anticipation
+    return Reading(
+        [[DecodedKey(*one) for one in keys]],
+        Anticipation(np.array(tokens, dtype=np.int32), np.array(logprobs, dtype=np.float32)),
+    )

@@ -90,7 +90,10 @@ class ScriptedMemory:
             body=f"recall of {query}",
             query=query,
             entries=[SimpleNamespace(entry=entry, score=0.5, reasons=reasons) for entry in self.recalled],
-            seeds=[SimpleNamespace(key="kettle", logprob=-1.5, activation=0.6, source="mentioned")],
+            seeds=[
+                SimpleNamespace(key="kettle", logprob=-1.5, activation=0.6, source="both"),
+                SimpleNamespace(key="pot", logprob=None, activation=0.3, source="mentioned"),
+            ],
             context=[SimpleNamespace(key="whistle", seed="kettle", probability=0.25)],
         )
 

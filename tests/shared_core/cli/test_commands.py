@@ -111,7 +111,7 @@ def test_recall_prints_entries_with_their_source_and_reasons(memory, scg, stored
         "   by: kettle, whistle",
     ]
     with_concepts = scg("recall", "tea", "--concepts").out
-    assert "  kettle  (mentioned, log-probability -1.50)\n" in with_concepts
+    assert "  kettle  (both, log-probability -1.50)\n  pot  (mentioned)\n" in with_concepts
     assert "  whistle  (from kettle, probability 0.25)\n" in with_concepts
 
 

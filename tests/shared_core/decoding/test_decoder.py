@@ -110,7 +110,8 @@ def decoded(decoder, texts, constraints):
     """Rounded, since passes of different shapes differ in the last digits."""
     found = decoder.decode(texts, constraints)
     return [
-        [[(one.key, pytest.approx(one.logprob, abs=1e-3)) for one in keys] for keys in several] for several in found
+        [[(one.key, pytest.approx(one.logprob, abs=1e-3)) for one in keys] for keys in reading.keys]
+        for reading in found
     ]
 
 
@@ -124,17 +125,17 @@ def test_texts_together_are_decoded_as_alone(small):
         [Constraint(other, SearchOptions(3)), Constraint(build_trie([]), SearchOptions(3))],
     ]
     together = small.decode(TEXTS, constraints)
-    assert [[len(keys) for keys in several] for several in together] == [[4, 2], [8], [], [3, 0]]
+    assert [[len(keys) for keys in reading.keys] for reading in together] == [[4, 2], [8], [], [3, 0]]
     for place, text in enumerate(TEXTS):
         assert decoded(small, [text], [constraints[place]]) == [
-            [[(one.key, one.logprob) for one in keys] for keys in together[place]]
+            [[(one.key, one.logprob) for one in keys] for keys in together[place].keys]
         ]
 
 
 def test_the_model_names_what_a_text_is_about(decoder):
     trie = build_trie(spelled(decoder, KEYS))
     constraints = [[Constraint(trie, SearchOptions(3))]] * 3
-    puppy, music, university = (found[0] for found in decoder.decode(TEXTS[:3], constraints))
+    puppy, music, university = (reading.keys[0] for reading in decoder.decode(TEXTS[:3], constraints))
     assert {KEYS[one.key] for one in puppy} & {"puppy", "rex"}
     assert {KEYS[one.key] for one in music} & {"music", "cello lessons"}
     assert "北京大学" in {KEYS[one.key] for one in university}
@@ -159,8 +160,8 @@ def test_special_tokens_in_a_text_are_plain_text(decoder):
 
 def test_an_empty_text_is_decoded_too(small):
     trie = build_trie(spelled(small, KEYS))
-    (found,) = small.decode([""], [[Constraint(trie, SearchOptions(2))]])
-    assert len(found[0]) == 2
+    (reading,) = small.decode([""], [[Constraint(trie, SearchOptions(2))]])
+    assert len(reading.keys[0]) == 2
     assert small.decode([], []) == []
 
 
@@ -178,7 +179,7 @@ def test_a_text_beyond_the_window_is_read_from_both_ends(tiny, embedded, kind):
     middle = " word" * 2000
     text, same = f"start of it{middle} the very end", f"start of it{middle * 2} the very end"
     assert len(decoder.prompt_tokens(text)) + 128 <= decoder.model.window
-    (found,), (other,) = decoder.decode([text, same], [[constraint]] * 2)
+    (found,), (other,) = (reading.keys for reading in decoder.decode([text, same], [[constraint]] * 2))
     assert len(found) == trie.key_count
     assert [one.key for one in found] == [one.key for one in other]
     shown = decoder.model.decode(decoder.prompt_tokens(text))
@@ -197,7 +198,8 @@ def test_scores_of_keys_are_those_that_a_search_finds(tiny, kind):
     text = TEXTS[0]
     scores = totals(decoder.score(text, keys))
     trie = build_trie(keys)
-    ((found,),) = decoder.decode([text], [[Constraint(trie, SearchOptions(len(keys), "exact", "base"))]])
+    (reading,) = decoder.decode([text], [[Constraint(trie, SearchOptions(len(keys), "exact", "base"))]])
+    (found,) = reading.keys
     assert {trie.tokens_of(one.key): pytest.approx(one.logprob, abs=2e-3) for one in found} == scores
 
 
@@ -243,7 +245,7 @@ def test_a_grown_trie_is_decoded_and_scored_as_a_built_one(small):
     keys = spelled(small, KEYS)
     trie = grown(keys).snapshot()
     (found,), (expected,) = (
-        small.decode(TEXTS[:1], [[Constraint(one, SearchOptions(width=4))]])[0] for one in (trie, build_trie(keys))
+        small.decode(TEXTS[:1], [[Constraint(one, SearchOptions(width=4))]])[0].keys for one in (trie, build_trie(keys))
     )
     assert [trie.tokens_of(one.key) for one in found] == [keys[one.key] for one in expected]
     assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-4)
@@ -286,3 +288,17 @@ def test_free_generation_gives_one_line_for_each_text(decoder):
     assert len(lines) == 2
     assert all(line.strip() and "\n" not in line for line in lines)
     assert "puppy" in lines[0].lower() or "rex" in lines[0].lower()
+
+
+@pytest.mark.parametrize("kind", ["llama", "bloom"])
+def test_a_reading_tells_what_the_model_expects_next(tiny, kind):
+    """As a plain pass over the whole prompt has it, whatever else is decoded, and with nothing to decode."""
+    decoder = ConceptDecoder(tiny(kind))
+    trie = build_trie(spelled(decoder, KEYS))
+    readings = decoder.decode(TEXTS[:3], [[], [Constraint(trie, SearchOptions(3))], []])
+    for text, reading in zip(TEXTS, readings, strict=False):
+        expected = decoder.model.tree(decoder.prompt_tokens(text))
+        tokens, scores = expected.likeliest([0], 128)
+        np.testing.assert_allclose(reading.anticipation.logprobs, scores[0], atol=1e-3)
+        np.testing.assert_allclose(expected.logprobs([0] * 128, reading.anticipation.tokens), scores[0], atol=1e-3)
+        assert len(set(reading.anticipation.tokens.tolist())) == len(tokens[0]) == 128

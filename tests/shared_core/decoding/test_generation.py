@@ -71,7 +71,7 @@ class Scripted:
         for node in nodes:
             number, place = self.at[node]
             found.append(ord(self.texts[number][place]) if place < len(self.texts[number]) else 0)
-        return torch.tensor(found)
+        return torch.tensor(found)[:, None], torch.zeros(len(found), 1)
 
     def extend(self, tokens, parents):
         self.passes.append(len(tokens))

@@ -57,8 +57,8 @@ def queue(held):
     queue.close()
 
 
-def keys_of(decoded):
-    return [[one.key for one in keys] for keys in decoded]
+def keys_of(reading):
+    return [[one.key for one in keys] for keys in reading.keys]
 
 
 def fill(queue, held, texts, constraint):
@@ -76,9 +76,9 @@ def test_what_waits_runs_together_in_order_and_gives_the_same_as_alone(decoder, 
     alone = [decoder.decode([text], [[constraint]])[0] for text in TEXTS[:20]]
     for together, expected in zip(results, alone, strict=True):
         assert keys_of(together) == keys_of(expected)
-        for one, other in zip(together[0], expected[0], strict=True):
+        for one, other in zip(together.keys[0], expected.keys[0], strict=True):
             assert one.logprob == pytest.approx(other.logprob, abs=1e-3)
-    assert len(first.result(PATIENCE)[0]) == 3
+    assert len(first.result(PATIENCE).keys[0]) == 3
 
 
 def test_each_waiter_gets_the_constraints_it_asked_for(decoder, held, queue, constraint):
@@ -88,7 +88,7 @@ def test_each_waiter_gets_the_constraints_it_asked_for(decoder, held, queue, con
     asked = [[constraint], [], [other, constraint], [other]]
     futures = [queue.submit(text, several) for text, several in zip(TEXTS, asked, strict=False)]
     held.go.set()
-    assert [[len(keys) for keys in future.result(PATIENCE)] for future in futures] == [[3], [], [2, 3], [2]]
+    assert [[len(keys) for keys in future.result(PATIENCE).keys] for future in futures] == [[3], [], [2, 3], [2]]
 
 
 def test_callers_of_many_threads_are_all_served(decoder, held, queue, constraint):
@@ -121,7 +121,7 @@ def test_one_bad_decode_does_not_spoil_those_beside_it(held, queue, constraint):
     _, futures = fill(queue, held, ["good", "poison", "fine"], constraint)
     bad = queue.submit("uncalibrated", [Constraint(constraint.trie, SearchOptions(calibration=0.5))])
     held.go.set()
-    assert len(futures[0].result(PATIENCE)[0]) == len(futures[2].result(PATIENCE)[0]) == 3
+    assert len(futures[0].result(PATIENCE).keys[0]) == len(futures[2].result(PATIENCE).keys[0]) == 3
     with pytest.raises(ZeroDivisionError):
         futures[1].result(PATIENCE)
     with pytest.raises(InvalidInputError, match="neutral"):
@@ -132,14 +132,14 @@ def test_a_failed_decode_does_not_stop_the_queue(held, queue, constraint):
     held.go.set()
     with pytest.raises(ZeroDivisionError):
         queue.submit("poison", [constraint]).result(PATIENCE)
-    assert len(queue.submit("fine", [constraint]).result(PATIENCE)[0]) == 3
+    assert len(queue.submit("fine", [constraint]).result(PATIENCE).keys[0]) == 3
 
 
 def test_cancelled_decodes_are_left_out(held, queue, constraint):
     _, futures = fill(queue, held, TEXTS[:6], constraint)
     assert [future.cancel() for future in futures[::2]] == [True] * 3
     held.go.set()
-    assert all(len(future.result(PATIENCE)[0]) == 3 for future in futures[1::2])
+    assert all(len(future.result(PATIENCE).keys[0]) == 3 for future in futures[1::2])
     assert held.batches == [["the first"], TEXTS[1:6:2]]
     for future in futures[::2]:
         with pytest.raises(CancelledError):
@@ -162,7 +162,7 @@ def test_closing_finishes_what_waits(held, queue, constraint):
     done, waiting = wait([first, *futures], timeout=0)
     assert len(done) == 11
     assert not waiting
-    assert all(len(future.result()[0]) == 3 for future in futures)
+    assert all(len(future.result().keys[0]) == 3 for future in futures)
 
 
 def test_callers_that_arrive_a_little_apart_are_decoded_together(held, queue, constraint, monkeypatch):

@@ -59,8 +59,8 @@ def test_all_speedups_change_nothing(pair, name, chosen, texts, score, calibrati
     quick = Constraint(trie, SearchOptions(len(keys), "beam", score, calibration, lookahead=True), prior)
     plain = Constraint(trie, SearchOptions(len(keys), "beam", score, calibration, lookahead=False), prior)
     together = fast.decode(texts, [[quick]] * len(texts))
-    for text, (got,) in zip(texts, together, strict=True):
-        ((expected,),) = slow.decode([text], [[plain]])
+    for text, reading in zip(texts, together, strict=True):
+        (got,), (expected,) = reading.keys, slow.decode([text], [[plain]])[0].keys
         assert {one.key for one in got} == {one.key for one in expected} == set(range(len(keys)))
         scores = {one.key: one.score for one in expected}
         np.testing.assert_allclose([one.score for one in got], [scores[one.key] for one in got], atol=3e-3)
@@ -72,7 +72,6 @@ def test_the_embedded_model_finds_the_same_keys_without_its_speedups(decoder, pl
     trie = build_trie(keys)
     constraint = Constraint(trie, SearchOptions(5, "exact"))
     for text in TEXTS:
-        ((got,),) = decoder.decode([text], [[constraint]])
-        ((expected,),) = plain.decode([text], [[constraint]])
+        (got,), (expected,) = (one.decode([text], [[constraint]])[0].keys for one in (decoder, plain))
         assert [one.key for one in got] == [one.key for one in expected]
         np.testing.assert_allclose([one.score for one in got], [one.score for one in expected], atol=1e-3)

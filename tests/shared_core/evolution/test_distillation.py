@@ -109,7 +109,7 @@ def test_assimilation_takes_the_best_existing_concepts_not_said(voice, keys, sai
     entries = ENTRIES[: len(said)]
     found = Distiller(voice, config).assimilate(entries, [places(keys, *one) for one in said], words)
     assert len(found) == len(entries)
-    for entry, own, links in zip(entries, said, found, strict=True):
+    for entry, own, links in zip(entries, said, (one.links for one in found), strict=True):
         others = [key for key in keys if key not in own]
         assert {link.key for link in links} <= set(others)
         assert len(links) == len({link.key for link in links}) == min(count, len(others))
@@ -134,12 +134,12 @@ def test_each_piece_of_a_long_entry_is_assimilated(voice):
     config = SCGConfig(assimilate=1, assimilate_width=12, calibration=0.0)
     words = vocabulary(voice, CONCEPTS, config)
     texts = ["puppy " * 160, "cello " * 160, "garden " * 90]
-    (links,) = Distiller(voice, config).assimilate([MemoryEntry("".join(texts))], [NOTHING], words)
+    (whole,) = Distiller(voice, config).assimilate([MemoryEntry("".join(texts))], [NOTHING], words)
     best = set()
     for text in texts:
-        ((link,),) = Distiller(voice, config).assimilate([MemoryEntry(text)], [NOTHING], words)
-        best.add(link.key)
-    assert {link.key for link in links} == best
+        (one,) = Distiller(voice, config).assimilate([MemoryEntry(text)], [NOTHING], words)
+        best |= {link.key for link in one.links}
+    assert {link.key for link in whole.links} == best
 
 
 @HEAVY
@@ -268,5 +268,5 @@ def test_nothing_to_distil_is_nothing(voice):
     distiller = Distiller(voice, config)
     words = vocabulary(voice, CONCEPTS, config)
     assert distiller.assimilate([], [], words) == distiller.evolve([], words) == []
-    (links,) = distiller.assimilate([ENTRIES[0]], [np.arange(len(CONCEPTS))], words)
-    assert links == []
+    (found,) = distiller.assimilate([ENTRIES[0]], [np.arange(len(CONCEPTS))], words)
+    assert found.links == distiller.anticipate([]) == []

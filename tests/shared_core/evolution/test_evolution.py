@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from shared_core.decoding import ConceptDecoder, FollowedSchema, KeyVoice
 from shared_core.entry import MemoryEntry
 from shared_core.evolution import Evolution, Progress, extract_phrases
 from shared_core.evolution import evolution as evolution_module
+from shared_core.evolution.distillation import read_in_pieces
 from shared_core.store import ORIGINS, EntryWrite, Store
 
 NAMESPACE = ("anna",)
@@ -147,7 +149,8 @@ def finished(decoder):
 def test_steps_are_reported_in_order(finished, name):
     _, steps = finished[name]
     stages = list(dict.fromkeys(step.stage for step in steps))
-    assert stages == (["storing", "weighing new concepts", "assimilating"] if name == "phrases" else ["distilling"])
+    model_made = ["distilling", "reading"]
+    assert stages == (["storing", "weighing new concepts", "assimilating"] if name == "phrases" else model_made)
     for stage in stages:
         done = [step.done for step in steps if step.stage == stage]
         (total,) = {step.total for step in steps if step.stage == stage}
@@ -290,3 +293,70 @@ def test_only_concepts_of_this_namespace_are_inferred(decoder, store):
     evolution(store, decoder, config).remember(ENTRIES, use_model=True, report=ignore)
     keys = {key for links in contents(store).values() for key in links}
     assert not {"vault", "secret", "ledger"} & keys
+
+
+def anticipated(store: Store, decoder: ConceptDecoder) -> dict[str | None, list[int]]:
+    """The tokens that a model is stored to expect of each entry."""
+    state = store.load(NAMESPACE)
+    columns = store.load_anticipations(NAMESPACE, decoder.fingerprint, state)
+    own = [columns.tokens[low:high].tolist() for low, high in pairwise(columns.starts.tolist())]
+    return {state.entries[entry].entry.id: some for entry, some in zip(columns.entry.tolist(), own, strict=True)}
+
+
+@pytest.mark.parametrize("accommodation", ["phrases", "spans"])
+def test_what_the_model_expects_of_each_entry_is_stored_with_it(store, decoder, accommodation):
+    config = SCGConfig(accommodation=accommodation, batch=3)
+    silent = MemoryEntry("", "silent", metadata={"value": 1})
+    write = evolution(store, decoder, config)
+    write.remember([*ENTRIES, silent], use_model=True, report=ignore)
+    found = anticipated(store, decoder)
+    assert sorted(map(str, found)) == sorted(str(entry.id) for entry in ENTRIES)
+    for entry in ENTRIES:
+        (text,) = read_in_pieces(entry)
+        (reading,) = decoder.decode([text], [[]])
+        # Texts that are read together differ in the last digits, which may swap neighbours.
+        assert len(set(found[entry.id]) ^ set(reading.anticipation.tokens.tolist())) <= 4
+    assert write.anticipate(ignore) == 0
+    changed = MemoryEntry("The quince jelly is sold out", "e0")
+    write.remember([changed], use_model=True, report=ignore)
+    assert anticipated(store, decoder)["e0"] != found["e0"]
+
+
+def test_of_a_long_entry_counts_the_most_that_any_piece_makes_likely(store, decoder):
+    entry = MemoryEntry(" ".join(["walnuts"] * 170 + ["canoe"] * 200), "long")
+    pieces = [
+        dict(zip(reading.anticipation.tokens.tolist(), reading.anticipation.logprobs.tolist(), strict=True))
+        for reading in decoder.decode(read_in_pieces(entry), [[]] * 3)
+    ]
+    evolution(store, decoder, SCGConfig()).remember([entry], use_model=True, report=ignore)
+    state = store.load(NAMESPACE)
+    columns = store.load_anticipations(NAMESPACE, decoder.fingerprint, state)
+    assert len(columns.tokens) == len(set(columns.tokens.tolist())) == 128
+    for token, logprob in zip(columns.tokens.tolist(), columns.logprobs.tolist(), strict=True):
+        assert logprob == pytest.approx(max(piece.get(token, -99) for piece in pieces), abs=2e-2)
+
+
+def test_without_a_use_for_it_nothing_more_is_read(store, decoder):
+    config = SCGConfig(accommodation="spans", anticipation_weight=0)
+    evolution(store, decoder, config).remember(ENTRIES[:2], use_model=True, report=ignore)
+    assert anticipated(store, decoder) == {}
+
+
+def test_another_model_reads_what_it_has_not_and_may_be_cut_off(store, decoder, tiny):
+    config = SCGConfig(batch=2)
+    evolution(store, decoder, config).remember(ENTRIES, use_model=True, report=ignore)
+    links = store.load(NAMESPACE).link_concept.tolist()
+    other = ConceptDecoder(tiny("gpt2"))
+    assert anticipated(store, other) == {}
+
+    def stop(progress: Progress) -> None:
+        if progress.done:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        evolution(store, other, config).anticipate(stop)
+    assert len(anticipated(store, other)) == 2
+    assert evolution(store, other, config).anticipate(ignore) == len(ENTRIES) - 2
+    assert evolution(store, other, config).anticipate(ignore) == 0
+    assert len(anticipated(store, other)) == len(anticipated(store, decoder)) == len(ENTRIES)
+    assert store.load(NAMESPACE).link_concept.tolist() == links

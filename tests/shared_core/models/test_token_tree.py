@@ -78,13 +78,20 @@ def test_a_long_chain_is_read_in_pieces(tiny):
     np.testing.assert_allclose(tree.logprobs([node], [9]), plain(model, [7, *chain], [9]), atol=1e-3)
 
 
-def test_likeliest_is_the_argmax(tiny):
-    model = tiny("llama")
-    tree = model.tree([5, 6])
-    nodes = tree.extend([8, 9], [PROMPT, -1])
+@pytest.mark.parametrize("architecture", sorted(ARCHITECTURES))
+def test_the_likeliest_tokens_are_those_of_the_highest_log_probability(tiny, architecture):
+    tree = tiny(architecture).tree([5, 6])
+    end = tree.read([7, 8])
+    nodes = [*tree.extend([8, 9], [PROMPT, -1]), end, PROMPT]
     everything = np.arange(VOCABULARY)
-    for node, token in zip(nodes, tree.likeliest(nodes), strict=True):
-        assert token == tree.logprobs([node] * VOCABULARY, everything).argmax()
+    tokens, scores = tree.likeliest(nodes, 20)
+    for node, best, logprobs in zip(nodes, tokens, scores, strict=True):
+        true = tree.logprobs([node] * VOCABULARY, everything)
+        np.testing.assert_allclose(logprobs, np.sort(true)[::-1][:20], atol=1e-5)
+        np.testing.assert_array_equal(true[best], logprobs)
+    assert tree.likeliest(nodes, 2 * VOCABULARY)[0].shape == (4, VOCABULARY)
+    assert tree.likeliest(nodes)[0].tolist() == tokens[:, :1].tolist()
+    assert tree.likeliest([], 3)[0].shape == (0, 3)
 
 
 def test_root_prompts_are_shared_and_never_written_to(tiny):

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from shared_core.graph import Incidence
 from shared_core.recall.ranking import Episodes, RankingWeights, rank_entries
 
-WEIGHTS = RankingWeights(lexical=1.5, answer=0.4, passage=0.3, passage_radius=2, session=0.7, speaker=0.9)
+WEIGHTS = RankingWeights(
+    lexical=1.5, anticipation=2.5, answer=0.4, passage=0.3, passage_radius=2, session=0.7, speaker=0.9
+)
 amounts = st.floats(0, 4, width=32)
 
 
@@ -34,6 +36,7 @@ def memories(draw):
         "asks": one_per_entry(st.booleans()),
         "order": draw(st.permutations(range(size))),
         "lexical": one_per_entry(amounts),
+        "anticipation": draw(st.sampled_from([None, one_per_entry(st.floats(0, 1))])),
         "named": draw(st.lists(st.integers(0, 2), unique=True)),
         "coverage": draw(st.lists(amounts, min_size=size, max_size=size)),
     }
@@ -66,6 +69,7 @@ def ranked(memory, weights):
         episodes,
         np.array(memory["lexical"], dtype=np.float32),
         np.array(memory["coverage"][:sessions], dtype=np.float32),
+        np.array(memory["anticipation"]) if memory["anticipation"] else None,
         memory["named"],
         weights,
     )
@@ -90,7 +94,11 @@ def by_the_book(memory, weights):
     def scaled(value):
         return value / best_own if best_own > 0 else 0
 
-    turn = [scaled(own[entry]) + weights.lexical * memory["lexical"][entry] for entry in entries]
+    expected = memory["anticipation"] or [0] * memory["size"]
+    turn = [
+        scaled(own[entry]) + weights.lexical * memory["lexical"][entry] + weights.anticipation * expected[entry]
+        for entry in entries
+    ]
     scores = []
     for entry in entries:
         session = sorted((e for e in entries if labels[e] == labels[entry]), key=lambda e: memory["order"][e])
@@ -118,7 +126,7 @@ def test_scores_equal_the_sums_written_out(memory, radius):
 @given(memories())
 def test_the_parts_add_up_to_the_total(memory):
     scores = ranked(memory, WEIGHTS)
-    parts = scores.concepts + scores.lexical + scores.answer + scores.passage + scores.session
+    parts = scores.concepts + scores.lexical + scores.anticipation + scores.answer + scores.passage + scores.session
     np.testing.assert_allclose(parts * scores.speaker, scores.total)
 
 
@@ -127,6 +135,7 @@ def test_nothing_active_and_nothing_matching_scores_zero(memory):
     silent = memory | {
         "activations": [0.0] * len(memory["activations"]),
         "lexical": [0.0] * memory["size"],
+        "anticipation": None,
         "coverage": [0.0] * memory["size"],
     }
     assert not ranked(silent, WEIGHTS).total.any()
@@ -149,9 +158,10 @@ def test_the_defaults_are_the_measured_weights():
         "asks": [True, False],
         "order": [0, 1],
         "lexical": [0.0, 0.0],
+        "anticipation": None,
         "coverage": [0.0, 0.0],
         "named": [1],
     }
     question, answer = ranked(memory, None).total
-    assert question == pytest.approx(1 + 0.7 + 0.5)
-    assert answer == pytest.approx((0.6 + 0.7 + 0.5) * 1.7)
+    assert question == pytest.approx(1 + 0.7 + 0.2)
+    assert answer == pytest.approx((0.6 + 0.7 + 0.2) * 1.7)

@@ -205,7 +205,7 @@ def test_a_concept_without_activation_may_be_reached_as_context():
     """A seed that generation does not count is none, and must not stand in the way of the graph."""
     links = {(0, 1): (1.0, 0), (0, 2): (1.0, 0)}
     snapshot = Snapshot.build(state_of(links, [MemoryEntry("birch, cedar", "1")]))
-    config = SCGConfig(generation_weight=0.0, hops=1, fan_out=1, context_weight=1.0)
+    config = SCGConfig(generation_weight=0.0, mentions=True, hops=1, fan_out=1, context_weight=1.0)
     recall = Recaller(snapshot, config).recall(Question("birch", 1), [(2, -1.0, -1.0)])
     assert [seed.key for seed in recall.seeds] == ["birch"]
     assert [one.key for one in recall.context] == ["cedar"]
@@ -243,7 +243,7 @@ def test_an_explanation_shows_how_a_context_concept_was_reached():
     links = {(0, 1): (1.0, 0), (0, 2): (0.5, 1), (1, 2): (1.0, 0)}
     entries = [MemoryEntry("birch", "1"), MemoryEntry("cedar", "2")]
     snapshot = Snapshot.build(state_of(links, entries))
-    config = SCGConfig(hops=1, fan_out=1, context_weight=0.5)
+    config = SCGConfig(mentions=True, hops=1, fan_out=1, context_weight=0.5)
     recall = Recaller(snapshot, config).recall(Question("birch", None), [])
     explanation = Explanation.of(recall, entries[1], ("Cedar",), excluded=False)
     assert (explanation.rank, explanation.reached) == (2, 2)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from shared_core.entry import MemoryEntry
-from shared_core.store import ConceptLink, EntryWrite, KeyScores, Store, sqlite
+from shared_core.store import Anticipated, Anticipation, ConceptLink, EntryWrite, KeyScores, Store, sqlite
 
 ANNA, BEN = ("anna",), ("ben",)
 
@@ -66,6 +66,11 @@ def token_ids(key):
     return np.frombuffer(key[7::-1].encode() * 3, dtype="<i4")
 
 
+def anticipation(author):
+    tokens = np.frombuffer(author.word(32).encode(), dtype="<i4")
+    return Anticipation(tokens, np.zeros(len(tokens), dtype=np.float32))
+
+
 def windows(pieces):
     """All runs of eight bytes, as numbers."""
     arrays = [np.frombuffer(piece, dtype=np.uint8) for piece in pieces if len(piece) >= 8]
@@ -106,11 +111,14 @@ def test_nothing_removed_stays_in_the_files(store, path, seed):
     keys = [link.key for write in held.values() for link in write.links if len(link.key) < 50]
     store.save_scores(ANNA, "tiny", {key: KeyScores(token_ids(key)) for key in keys})
     store.assimilate(ANNA, {id: [ConceptLink(key, key, 0.3, "inferred") for key in keys[:5]] for id in held})
+    expected = {id: anticipation(author) for id in held}
+    store.save_anticipations(ANNA, Anticipated("tiny", expected))
     for turn in range(6):
         ids = author.random.sample(sorted(held), 12)
         removed = [piece for id in ids for piece in contents(held[id], with_id=turn % 2 == 0)]
         links = [link for id in ids for link in held[id].links if link.key not in shared]
         removed += [token_ids(link.key).tobytes() for link in links]
+        removed += [expected.pop(id).tokens.tobytes() for id in ids if id in expected]
         if turn % 2 == 0:
             assert store.forget(ANNA, ids=ids).wiped
             for id in ids:
@@ -134,8 +142,11 @@ def test_nothing_of_a_cleared_namespace_stays(store, path):
     store.write(name, writes[:30])
     store.write(BEN, kept)
     store.write(name, writes[30:])
+    expected = {write.id: anticipation(author) for write in writes}
+    store.save_anticipations(name, Anticipated("tiny", expected))
     assert store.clear(name).wiped
     removed = [piece for write in writes for piece in contents(write)] + [part.encode() for part in name]
+    removed += [one.tokens.tobytes() for one in expected.values()]
     assert traces(path, removed) == 0
     with store.scan(BEN) as (_, scanned):
         assert list(scanned) == kept

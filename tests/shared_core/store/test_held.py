@@ -71,6 +71,7 @@ def test_a_file_of_version_2_gets_the_column(path):
     with Store.open(path) as store:
         store.write(ANNA, [said("1")])
     connection = sqlite3.connect(path)
+    connection.execute("DROP TABLE anticipations")
     connection.execute("ALTER TABLE entries DROP COLUMN touched")
     connection.execute("PRAGMA user_version = 2")
     connection.commit()

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.locomo.dataset import Conversation
 from benchmarks.locomo.systems import lexical
-from benchmarks.locomo.systems.lexical import BM25, SETTINGS, WordScores, best, text_of
+from benchmarks.locomo.systems.lexical import BM25, STANDARD, TUNED, Form, WordScores, best
 from shared_core import MemoryEntry
 from shared_core.recall import RankingWeights
 
@@ -20,24 +20,28 @@ def ignore(done: int) -> None:
     pass
 
 
-def test_scores_are_those_of_the_formula():
+@pytest.mark.parametrize("form", [TUNED, STANDARD])
+def test_scores_are_those_of_the_formula(form: Form):
     said = ["apple pear pear", "plum apple apple apple", "cherry", "pear cherry quince fig"]
     turns = [MemoryEntry(text, str(place)) for place, text in enumerate(said)]
     words = [text.split() for text in said]
-    scores = WordScores(turns).of("pear quince pear banana")
+    scores = WordScores(turns, form).of("pear quince pear banana")
     expected = []
     for word in ("pear", "quince"):
         df = sum(word in own for own in words)
         idf = np.log(1 + (len(words) - df + 0.5) / (df + 0.5))
         counts = np.array([Counter(own)[word] for own in words])
-        assert SETTINGS["b"] == 0  # length does not matter
-        expected.append(idf * counts / (counts + SETTINGS["k1"]))
+        lengths = np.array([len(own) for own in words])
+        saturation = form.k1 * (1 - form.b + form.b * lengths / lengths.mean())
+        expected.append(idf * counts / (counts + saturation))
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
 
 
 def test_a_turn_is_found_by_date_speaker_text_and_caption():
     turn = MemoryEntry("It leaks", "a", "Ylva", occurred_at=datetime(2021, 5, 8), caption="a kayak")
-    assert text_of(turn).split() == ["Ylva", "It", "leaks", "a", "kayak", "8", "May", "2021", "Ylva"]
+    whole = ["Ylva", "It", "leaks", "a", "kayak", "8", "May", "2021"]
+    assert STANDARD.text_of(turn).split() == whole
+    assert TUNED.text_of(turn).split() == [*whole, "Ylva"]
     other = MemoryEntry("Nothing", "b", "Bram")
     system = BM25()
     system.write([other, turn], ignore)
@@ -113,7 +117,7 @@ def test_smoothing_is_that_of_our_ranking(conversations: list[Conversation], que
 
 
 def test_without_smoothing_weights_the_two_agree(conversations: list[Conversation], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(lexical, "RankingWeights", lambda: RankingWeights(1.0, 0.0, 0.0, 2, 0.0, 0.0))
+    monkeypatch.setattr(lexical, "RankingWeights", lambda: RankingWeights(1.0, 0.0, 0.0, 0.0, 2, 0.0, 0.0))
     plain, smoothed = BM25(), BM25(episode=True)
     for system in (plain, smoothed):
         system.write(conversations[0].turns, ignore)

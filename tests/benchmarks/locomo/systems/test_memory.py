@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.locomo.dataset import Conversation
 from benchmarks.locomo.systems import Cost, Ranked, Workplace, choose
 from benchmarks.locomo.systems import memory as module
 from benchmarks.locomo.systems.memory import Memory
-from benchmarks.locomo.systems.replay import DecodeFile, WrittenMemory
+from benchmarks.locomo.systems.replay import ReadingFile, WrittenMemory
 from benchmarks.locomo.systems.settings import parse_config
 from shared_core import MemoryEntry, SchemaMemory
-from shared_core.decoding import DecodedKey
+from shared_core.decoding import DecodedKey, Reading
 from shared_core.models import TransformersModel
+from shared_core.store import Anticipation
 
 QUERIES = ["What leaks at the stern?", "Where was Bram with Odile?"]
 
@@ -70,14 +72,16 @@ def test_a_replay_gives_the_same_at_the_cost_of_the_original(
     assert again == wrote
     assert [one.ids for one in second] == [one.ids for one in first]
     assert counts(second) == counts(first)
-    decodes = DecodeFile(next(tmp_path.glob("*.jsonl")))
+    readings = ReadingFile(next(tmp_path.glob("*.jsonl")))
     for query, one in zip(QUERIES, second, strict=True):
-        kept = decodes.get(query)
+        kept = readings.get(query)
         assert kept is not None
         assert one.cost.seconds > kept[1].seconds > 0  # the ranking of this time comes on top
     assert sorted(one.name for one in tmp_path.iterdir()) == files
     # A variation of the ranking needs the model no more than that.
-    _, third = answers("scg:width=4,generation_weight=0,hops=0,mentions=off", model, tmp_path, turns)
+    _, third = answers(
+        "scg:width=4,generation_weight=0,anticipation_weight=0,hops=0,mentions=off", model, tmp_path, turns
+    )
     assert counts(third) == counts(first)
 
 
@@ -132,18 +136,26 @@ def test_what_another_process_is_writing_is_left_alone(tmp_path: Path):
     assert WrittenMemory(tmp_path, "m").write(lambda _: pytest.fail("it is there")) == Cost(1.5, 2, 3)
 
 
-def test_decodes_come_back_to_the_last_bit(tmp_path: Path):
-    decodes = DecodeFile(tmp_path / "decodes.jsonl")
-    keys = [DecodedKey(3, -1 / 3, -0.1), DecodedKey(1, -7.25, -2e-17)]
-    assert decodes.keep("What is it?", keys, Cost(0.25, 1, 2)) == keys
-    decodes.keep("Nothing?", [], Cost(0.5))
-    with (tmp_path / "decodes.jsonl").open("a") as file:
+def contents(reading: Reading) -> tuple[list[list[DecodedKey]], list[int], list[float]]:
+    return reading.keys, reading.anticipation.tokens.tolist(), reading.anticipation.logprobs.tolist()
+
+
+def test_readings_come_back_to_the_last_bit(tmp_path: Path):
+    readings = ReadingFile(tmp_path / "readings.jsonl")
+    expected = Anticipation(np.array([7, 2], dtype=np.int32), np.array([-1 / 3, -20.1], dtype=np.float32))
+    full = Reading([[DecodedKey(3, -1 / 3, -0.1), DecodedKey(1, -7.25, -2e-17)]], expected)
+    empty = Reading([[]], Anticipation(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)))
+    assert contents(readings.keep("What is it?", full, Cost(0.25, 1, 2))) == contents(full)
+    readings.keep("Nothing?", empty, Cost(0.5))
+    with (tmp_path / "readings.jsonl").open("a") as file:
         file.write('{"query": "torn')
-    again = DecodeFile(tmp_path / "decodes.jsonl")
-    assert again.get("What is it?") == (keys, Cost(0.25, 1, 2))
-    assert again.get("Nothing?") == ([], Cost(0.5))
+    again = ReadingFile(tmp_path / "readings.jsonl")
+    for query, reading, cost in [("What is it?", full, Cost(0.25, 1, 2)), ("Nothing?", empty, Cost(0.5))]:
+        kept = again.get(query)
+        assert kept is not None
+        assert (contents(kept[0]), kept[1]) == (contents(reading), cost)
     assert again.get("Else?") is None
-    assert "What" not in (tmp_path / "decodes.jsonl").read_text()
+    assert "What" not in (tmp_path / "readings.jsonl").read_text()
 
 
 def test_the_catalogue_opens_it_on_the_shared_model(

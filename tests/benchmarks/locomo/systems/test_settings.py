@@ -19,7 +19,7 @@ PLAIN = SCGConfig()
         ("scg-paper", SCGConfig.paper()),
         ("scg:calibration=0", PLAIN.replace(calibration=0.0)),
         ("scg: hops = 2 , lookahead=off", PLAIN.replace(hops=2, lookahead=False)),
-        ("scg:mentions=True,score=schema", PLAIN.replace(score="schema")),
+        ("scg:mentions=True,score=schema", PLAIN.replace(mentions=True, score="schema")),
         ("scg-paper:width=20,calibration=0.6", SCGConfig.paper().replace(width=20, calibration=0.6)),
     ],
 )
