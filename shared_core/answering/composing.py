@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from shared_core.answering.candidates import find_candidates
 from shared_core.answering.choosing import DEFAULT_WEIGHTS, ChoosingWeights, judge
-from shared_core.answering.prompt import DEFAULT_PROMPT, Asked
+from shared_core.answering.prompt import DEFAULT_PROMPT, Asked, note
 from shared_core.answering.reading import Reading, answer_freely, read
 from shared_core.entry import MemoryEntry
 from shared_core.models import LanguageModel
-from shared_core.recall import Recall
+from shared_core.recall import Recall, content_stems
 
 # Read at most: the time it takes grows with the square.
 _NOTES_TOKENS = 2048
@@ -40,8 +41,8 @@ class Answer:
     Attributes:
         text: The answer; empty if nothing that was recalled supports one.
         recall: The recall.
-        sources: The entries that give it, in the order of the recall; empty if there is no answer, or if the model
-            wrote it freely: then it may rest on all of them or on none.
+        sources: The entries that give it, in the order of the recall; empty if there is no answer. Of one that the
+            model wrote freely, the entries that say most of its words, or all that it read if none says any.
     """
 
     text: str
@@ -77,8 +78,18 @@ def compose_answer(recall: Recall, model: LanguageModel, *, free_tokens: int | N
     entries = [one.entry for one in recall.entries]
     reading = read(model, DEFAULT_PROMPT, [Asked(recall.query, entries)], _NOTES_TOKENS)
     if free_tokens is not None:
-        return Answer(answer_freely(reading, free_tokens)[0], recall)
+        text = answer_freely(reading, free_tokens)[0]
+        return Answer(text, recall, _said_in(text, reading.asked[0].entries))
     [found] = answer_grounded(reading)
     if found is None:
         return Answer("", recall)
     return Answer(found.text, recall, tuple(entries[place] for place in found.sources))
+
+
+def _said_in(text: str, entries: Sequence[MemoryEntry]) -> tuple[MemoryEntry, ...]:
+    """The entries that say most of a text's words, as the model read them: dated."""
+    if not text:
+        return ()
+    words = set(content_stems(text))
+    shared = [len(words.intersection(content_stems(note(entry)))) for entry in entries]
+    return tuple(entry for entry, count in zip(entries, shared, strict=True) if count == max(shared))

@@ -1,9 +1,10 @@
 """A-MEM (Xu et al., 2025, arXiv 2502.12110).
 
-As in the paper: for each turn the model writes a note with keywords, tags and a sentence of context; the note is
-embedded with all of them; the model sees the notes nearest to it and decides which to link it to (link generation), and
-how the context of a neighbour changes with what is new (memory evolution), after which the neighbour is embedded anew;
-asked a question, the model names keywords, and the notes nearest to them come back together with those linked to them.
+After summaries of the paper: for each turn the model writes a note with keywords, tags and a sentence of context; the
+note is embedded with all of them; the model sees the notes nearest to it and decides which to link it to (link
+generation), and how the context of a neighbour changes with what is new (memory evolution), after which the neighbour
+is embedded anew; asked a question, the model names keywords, and the notes nearest to them come back together with
+those linked to them.
 
 Simplified: the model writes lines instead of JSON. Notes of one batch of turns are made together, and linked to each
 other and to all earlier ones; of several linked neighbours the nearest evolves.

@@ -1,11 +1,11 @@
 """MemGPT (Packer et al., 2023, arXiv 2310.08560).
 
-As in the paper: the main context holds a working context of facts that the model writes itself, and a queue of
-messages behind a recursive summary of what left it. When the queue passes 70 % of its room the model is warned and
-may save facts before they go; when it is full, the older half of it is evicted, and the model writes the summary anew
-from the old one and what leaves. Evicted messages stay in recall storage, which is searched by words; saved facts go
-to archival storage, which is searched by embeddings. Asked a question, the model calls functions: it chooses where to
-search and for what, sees what came back, and may search once more, before it answers.
+After summaries of the paper: the main context holds a working context of facts that the model writes itself, and a
+queue of messages behind a recursive summary of what left it. When the queue passes 70 % of its room the model is warned
+and may save facts before they go; when it is full, the older half of it is evicted, and the model writes the summary
+anew from the old one and what leaves. Evicted messages stay in recall storage, which is searched by words; saved facts
+go to archival storage, which is searched by embeddings. Asked a question, the model calls functions: it chooses where
+to search and for what, sees what came back, and may search once more, before it answers.
 
 Simplified: functions are lines of text (``recall_search: words``), since the model was not trained to call any; a
 line that calls nothing searches recall storage for the question. The working context keeps the facts saved last.

@@ -1,10 +1,10 @@
 """MemoryBank (Zhong et al., 2023, arXiv 2305.10250).
 
-As in the paper: turns are stored by day; the model summarises the events of each day, and those into one global
-summary; it infers what each day says of the users' personality, and from that an overall portrait; turns and summaries
-are embedded and the closest to the question are retrieved; a memory's retention is ``R = exp(-t / S)`` with ``t`` the
-days since it was learned or last recalled and ``S`` its strength, which begins at 1, and grows by 1 at each recall,
-which also puts ``t`` back to 0; what is forgotten is not retrieved.
+After summaries of the paper: turns are stored by day; the model summarises the events of each day, and those into one
+global summary; it infers what each day says of the users' personality, and from that an overall portrait; turns and
+summaries are embedded and the closest to the question are retrieved; a memory's retention is ``R = exp(-t / S)`` with
+``t`` the days since it was learned or last recalled and ``S`` its strength, which begins at 1, and grows by 1 at each
+recall, which also puts ``t`` back to 0; what is forgotten is not retrieved.
 
 Simplified: a day is a session. A memory is forgotten with probability ``1 - R``, drawn once with a fixed seed, on the
 day of the last session. Recalls that reinforce are those that the conversation itself brings: each turn recalls the

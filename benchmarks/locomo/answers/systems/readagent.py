@@ -1,13 +1,13 @@
 """ReadAgent (Lee et al., 2024, arXiv 2402.09727), the variant that looks pages up in one go (ReadAgent-P).
 
-As in the paper: the model is shown a stretch of the conversation with numbered places and chooses where a page ends
-(episode pagination); it shortens each page to a gist (memory gisting); asked a question, it reads all gists in their
-order and names pages to read again (interactive look-up); the answer is given from the gists, with the text of those
-pages in their place.
+After summaries of the paper: the model is shown a stretch of the conversation with numbered places and chooses where a
+page ends (episode pagination); it shortens each page to a gist (memory gisting); asked a question, it reads all gists
+in their order and names pages to read again (interactive look-up); the answer is given from the gists, with the text of
+those pages in their place.
 
-Simplified: a place is between two turns; an unusable choice ends the page at its longest. Pages are bounded by words as
-in the paper, at half its length, since the model's window is short. Pages that were looked up stand before the gists,
-so that gists are what does not fit.
+Simplified: a place is between two turns; an unusable choice ends the page at its longest. Pages are bounded by words,
+more tightly than the method has it, since the model's window is short. Pages that were looked up stand before the
+gists, so that gists are what does not fit.
 """
 
 from __future__ import annotations
