@@ -334,15 +334,15 @@ class SchemaMemory:
     def answer(self, query: str, *, k: int | None = None, where: Filter | None = None, free: bool = False) -> Answer:
         """Answer a question from what is recalled, with the memory's own model.
 
-        The answer is the words of an entry, or what a date in it means, and comes with that entry. A small model
-        answers poorly all the same; an application will rather hand ``recall(…).as_text()`` to its own.
+        The answer is the words of an entry, what a date in it means, or yes or no, and comes with that entry. A small
+        model answers poorly all the same; an application will rather hand ``recall(…).as_text()`` to its own.
 
         Args:
             query: As in :meth:`recall`, as are ``k`` and ``where``.
             k: Entries to answer from.
             where: Which entries may come back.
             free: Let the model write what it likes instead, at most ``config.answer_tokens`` tokens; such an answer
-                need not be anywhere in the memory.
+                need not be anywhere in the memory, and its sources are the entries that say most of its words.
 
         Returns:
             The answer's text, empty if nothing that was recalled supports one; the entries it rests on; the recall.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from benchmarks.locomo.__main__ import main
+from benchmarks.locomo.answers import answering
 from benchmarks.locomo.answers.run import Plan
 from benchmarks.locomo.answers.writer import Writer
 from benchmarks.locomo.dataset import load
@@ -38,15 +40,28 @@ def command(file: Path, out: Path, model: str, systems: Sequence[str], against: 
     return int(ended.value.code or 0)
 
 
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model of random weights never ends an answer by itself."""
+    monkeypatch.setattr(answering, "_FREE_TOKENS", 3)
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Does away with what draws: plots take longer than all the rest."""
+    return lambda: monkeypatch.setitem(sys.modules, "benchmarks.locomo.answers.plots", None)
+
+
 def settled(folder: Path) -> str:
     """All that the summary says apart from times."""
     return re.sub(r'"seconds": [^,}\n]*', "", (folder / "summary.json").read_text())
 
 
-def test_an_interrupted_run_ends_as_an_undisturbed_one(file: Path, tmp_path: Path, folders):
+def test_an_interrupted_run_ends_as_an_undisturbed_one(file: Path, tmp_path: Path, folders, undrawn):
     assert command(file, tmp_path / "first", folders["llama"], SYSTEMS) == 0
     lines = (tmp_path / "first" / "answers.jsonl").read_bytes().splitlines(keepends=True)
     assert len(lines) == len(SYSTEMS) * 6 * 2  # six questions are drawn; two ways to answer
+    undrawn()
     (tmp_path / "second").mkdir()
     (tmp_path / "second" / "answers.jsonl").write_bytes(b"".join(lines[:21]) + lines[21][:40])
     assert command(file, tmp_path / "second", folders["llama"], SYSTEMS) == 0
@@ -66,7 +81,8 @@ def test_an_interrupted_run_ends_as_an_undisturbed_one(file: Path, tmp_path: Pat
         assert not re.search(r"kayak|resin|lighthouse|odile|ylva|bram|walnut", text)
 
 
-def test_a_model_of_another_architecture_answers(tmp_path: Path, folders):
+def test_a_model_of_another_architecture_answers(tmp_path: Path, folders, undrawn):
+    undrawn()
     file = tmp_path / "short.json"
     file.write_text(json.dumps(SAMPLES[1:]))
     assert command(file, tmp_path / "out", folders["gpt2"], ["nothing", "readagent", "oracle"], "oracle") == 0
@@ -78,7 +94,8 @@ def test_a_model_of_another_architecture_answers(tmp_path: Path, folders):
     assert summary["systems"]["readagent"]["write_a_turn"]["calls"] > 0
 
 
-def test_a_small_window_is_trimmed_and_counted(tmp_path: Path, folders):
+def test_a_small_window_is_trimmed_and_counted(tmp_path: Path, folders, undrawn):
+    undrawn()
     samples = json.loads(json.dumps(SAMPLES[1:]))
     samples[0]["conversation"]["session_1"][0]["text"] = "The walnut tree fell on the barn. " * 60
     file = tmp_path / "long.json"
