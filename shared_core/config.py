@@ -58,7 +58,7 @@ class SCGConfig:
         assimilate_width: Beam width of that search.
         inferred_weight: Link weight of a concept that was inferred, not said.
         batch: Entries that are distilled together.
-        answer_tokens: Most tokens of an answer.
+        answer_tokens: Most tokens of an answer that the model writes freely.
         seed: Of everything drawn at random.
     """
 

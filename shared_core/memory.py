@@ -16,6 +16,7 @@ from typing import Literal, NoReturn, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+from shared_core.answering import Answer, compose_answer
 from shared_core.config import SCGConfig
 from shared_core.decoding import FollowedSchema, Reading, SharedModel, SpokenSchema
 from shared_core.entry import DEFAULT_NAMESPACE, JSON, MemoryEntry, check_namespace, check_text
@@ -25,7 +26,6 @@ from shared_core.filters import Filter
 from shared_core.graph import AssociativeGraph
 from shared_core.models import LanguageModel, ModelSource
 from shared_core.recall import (
-    Answer,
     Explanation,
     FollowedAnticipations,
     FollowedSnapshot,
@@ -36,7 +36,6 @@ from shared_core.recall import (
     Snapshot,
     Stats,
     check_count,
-    compose_answer,
     generated_evidence,
     generated_seeds,
     seed_constraint,
@@ -332,23 +331,31 @@ class SchemaMemory:
             anticipation = index.similarities(reading.anticipation, len(snapshot.entries))
         return Recaller(snapshot, self._config).recall(question, generated, evidence, anticipation)
 
-    def answer(self, query: str, *, k: int | None = None, where: Filter | None = None) -> Answer:
+    def answer(self, query: str, *, k: int | None = None, where: Filter | None = None, free: bool = False) -> Answer:
         """Answer a question from what is recalled, with the memory's own model.
 
-        A small model answers poorly; an application will rather hand ``recall(…).as_text()`` to its own.
+        The answer is the words of an entry, what a date in it means, or yes or no, and comes with that entry. A small
+        model answers poorly all the same; an application will rather hand ``recall(…).as_text()`` to its own.
 
-        Args and raises: as :meth:`recall`.
+        Args:
+            query: As in :meth:`recall`, as are ``k`` and ``where``.
+            k: Entries to answer from.
+            where: Which entries may come back.
+            free: Let the model write what it likes instead, at most ``config.answer_tokens`` tokens; such an answer
+                need not be anywhere in the memory, and its sources are the entries that say most of its words.
 
         Returns:
-            The answer's text, empty if nothing was recalled, and the recall it rests on.
-        """
-        recall = self.recall(query, k=k, where=where)
-        return self._compose(recall)
+            The answer's text, empty if nothing that was recalled supports one; the entries it rests on; the recall.
 
-    def _compose(self, recall: Recall) -> Answer:
+        Raises:
+            InvalidInputError: as :meth:`recall`.
+        """
+        return self._compose(self.recall(query, k=k, where=where), free=free)
+
+    def _compose(self, recall: Recall, *, free: bool) -> Answer:
         if not recall.entries:
             return Answer("", recall)
-        return compose_answer(recall, self.model, self._config.answer_tokens)
+        return compose_answer(recall, self.model, free_tokens=self._config.answer_tokens if free else None)
 
     def explain(self, query: str, entry_id: str, *, where: Filter | None = None) -> Explanation:
         """Why an entry comes back for a query, and at which rank, or why it does not.
@@ -527,10 +534,12 @@ class SchemaMemory:
             reading = await asyncio.wrap_future(self._ask(query, schema))
         return await self._run(self._threads.reader, partial(self._reconstruct, question, snapshot, schema, reading))
 
-    async def aanswer(self, query: str, *, k: int | None = None, where: Filter | None = None) -> Answer:
+    async def aanswer(
+        self, query: str, *, k: int | None = None, where: Filter | None = None, free: bool = False
+    ) -> Answer:
         """:meth:`answer`, without blocking the event loop."""
         recall = await self.arecall(query, k=k, where=where)
-        return await self._run(self._threads.reader, partial(self._compose, recall))
+        return await self._run(self._threads.reader, partial(self._compose, recall, free=free))
 
     async def aget(self, id: str) -> MemoryEntry:
         """:meth:`get`, without blocking the event loop."""

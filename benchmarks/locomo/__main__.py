@@ -8,18 +8,20 @@ from collections.abc import Sequence
 import typer
 
 from benchmarks.locomo import retrieval
+from benchmarks.locomo.answers import command
 
 _OF_SEVERAL_VALUES = ("--data", "--conversations", "--systems")
 
 app = typer.Typer(
     name="python -m benchmarks.locomo",
-    help="LoCoMo: does a memory bring back the turns that hold the answer?",
+    help="LoCoMo: does a memory bring back the turns that hold the answer, and is the answer right?",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 app.command("retrieval")(retrieval.retrieval)
+app.command("answers")(command.answers)
 
 
 @app.callback()

@@ -18,7 +18,13 @@ _GROUP = "1-4"
 
 def draw(evaluations: Mapping[str, Evaluation], folder: Path) -> list[Path]:
     """Draw the plots, each as PNG and SVG; returns the files."""
-    drawn = {"recall_by_turns": _by_turns(evaluations), "recall_at_10_by_category": _by_category(evaluations)}
+    return save(
+        {"recall_by_turns": _by_turns(evaluations), "recall_at_10_by_category": _by_category(evaluations)}, folder
+    )
+
+
+def save(drawn: Mapping[str, Figure], folder: Path) -> list[Path]:
+    """Save plots by name, each as PNG and SVG; returns the files."""
     files = []
     # Text stays text, and the same figures give the same file.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "locomo"}):

@@ -54,14 +54,14 @@ def markdown(evaluations: Mapping[str, Evaluation], against: str, counts: Mappin
     asked = f"{counts['questions_asked']:,} questions"
     parts = [
         f"Evidence recall, {asked}, with 95 % intervals over questions. Categories 1 to 4:\n\n"
-        + _table(_recall_rows(evaluations)),
+        + table(_recall_rows(evaluations)),
         f"{PAIRED} by category "
         f"({', '.join(f'{number} {name}' for number, name in CATEGORIES.items())}):\n\n"
-        + _table(_category_rows(evaluations)),
+        + table(_category_rows(evaluations)),
         f"{PAIRED} beside `{against}`, question by question, categories 1 to 4:\n\n"
-        + _table(_pairing_rows(evaluations)),
+        + table(_pairing_rows(evaluations)),
         "Seconds, forward passes and tokens forwarded for each turn written and each question. Kept memories and"
-        " decodes count with what they took when they were made:\n\n" + _table(_cost_rows(evaluations)),
+        " decodes count with what they took when they were made:\n\n" + table(_cost_rows(evaluations)),
         "The data: " + ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items()) + ".",
     ]
     return "\n\n".join(parts) + "\n"
@@ -70,13 +70,14 @@ def markdown(evaluations: Mapping[str, Evaluation], against: str, counts: Mappin
 def console_table(evaluations: Mapping[str, Evaluation]) -> Table:
     """Recall, for the console."""
     head, *rows = _recall_rows(evaluations)
-    table = Table(*head, title="Evidence recall, categories 1 to 4")
+    shown = Table(*head, title="Evidence recall, categories 1 to 4")
     for row in rows:
-        table.add_row(*row)
-    return table
+        shown.add_row(*row)
+    return shown
 
 
-def _table(rows: Iterator[Sequence[str]]) -> str:
+def table(rows: Iterator[Sequence[str]]) -> str:
+    """A Markdown table; the first row is its head."""
     head, *rest = rows
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rest]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

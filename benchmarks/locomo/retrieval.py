@@ -49,7 +49,7 @@ def retrieval(
             raise UnavailableError("none of the questions has evidence: there is nothing to measure")
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console) as progress:
-            finished = run(plan, Workplace(cache or _default_cache()), progress)
+            finished = run(plan, Workplace(cache or default_cache()), progress)
     except (SCGError, UnavailableError) as error:
         console.print(f"error: {error}", style="red", markup=False, highlight=False)
         raise typer.Exit(2) from None
@@ -70,7 +70,7 @@ def report(plan: Plan, finished: Finished, against: str, console: Console, data:
             "against": against,
             "turns_asked_for": DEPTH,
         },
-        "versions": _versions(),
+        "versions": versions(),
     }
     replace_text(plan.out / "summary.json", json.dumps(summary, indent=2) + "\n")
     replace_text(plan.out / "table.md", markdown(evaluations, against, plan.counts))
@@ -83,16 +83,18 @@ def report(plan: Plan, finished: Finished, against: str, console: Console, data:
     console.print(console_table(evaluations))
 
 
-def _default_cache() -> Path:
+def default_cache() -> Path:
+    """Where written memories and decodes are kept unless said otherwise."""
     from shared_core.models import cache_folder
 
     return cache_folder() / "benchmarks" / "locomo"
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """What the figures depend on: packages, processor, threads."""
     from shared_core import __version__
 
-    versions = {
+    found = {
         "scg-mem": __version__,
         "python": platform.python_version(),
         "processor": processor_name(),
@@ -100,7 +102,7 @@ def _versions() -> dict[str, str]:
     }
     for package in _PACKAGES:
         try:
-            versions[package] = importlib.metadata.version(package)
+            found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            versions[package] = "not installed"
-    return versions
+            found[package] = "not installed"
+    return found

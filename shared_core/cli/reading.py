@@ -66,7 +66,7 @@ def ask(
     if as_json:
         show_json(answer.to_dict())
         return
-    show(answer.text or "(The model found no answer.)")
+    show(answer.text or "(Nothing that is remembered answers this.)")
     ids = [recalled.entry.id or "" for recalled in answer.recall.entries]
     note(f"Recalled for it: {', '.join(ids)}" if ids else "Nothing relevant is remembered.")
 

@@ -1,6 +1,5 @@
 """The read path: activation, ranking, context."""
 
-from shared_core.recall.answering import Answer, compose_answer
 from shared_core.recall.anticipation import AnticipationIndex, FollowedAnticipations
 from shared_core.recall.explanation import Explanation
 from shared_core.recall.following import FollowedSnapshot
@@ -19,12 +18,12 @@ from shared_core.recall.recall import (
 from shared_core.recall.relevance import RELEVANT, generated_evidence, relevances
 from shared_core.recall.results import ContextConcept, Reason, Recall, RecalledEntry, Seed, describe
 from shared_core.recall.snapshot import Snapshot
+from shared_core.recall.stems import content_stems
 from shared_core.recall.turns import Turns
 from shared_core.recall.views import SchemaView, Stats
 
 __all__ = [
     "RELEVANT",
-    "Answer",
     "AnticipationIndex",
     "ContextConcept",
     "Episodes",
@@ -46,7 +45,7 @@ __all__ = [
     "Turns",
     "check_count",
     "check_threshold",
-    "compose_answer",
+    "content_stems",
     "describe",
     "generated_evidence",
     "generated_seeds",

@@ -17,11 +17,8 @@ from shared_core.filters import Filter
 from shared_core.recall import (
     Explanation,
     Question,
-    Recall,
-    RecalledEntry,
     Recaller,
     Snapshot,
-    compose_answer,
     describe,
     generated_seeds,
     seed_constraint,
@@ -240,66 +237,6 @@ def test_an_entry_reads_as_one_line():
     entry = MemoryEntry("Two\nlines\u2028or more", "a\nb", "Mira\n[c] Tobi", occurred_at=datetime(2024, 5, 8, 9))
     assert describe(entry) == "[a b] 8 May 2024, Mira [c] Tobi: Two lines or more"
     assert describe(MemoryEntry("", "a", caption="a shed")) == "[a] [image: a shed]"
-
-
-class Listener:
-    """A model with a token for each character, that listens and says what it is told."""
-
-    start, ends = (0,), frozenset({1})
-
-    def __init__(self, window, says="By the shed\nand more"):
-        self.window, self._says, self.heard = window, says, []
-
-    def encode(self, text):
-        return [ord(character) + 2 for character in text]
-
-    def decode(self, tokens):
-        return "".join(chr(token - 2) for token in tokens)
-
-    def tree(self, prompt):
-        self.heard = list(prompt)
-        self._left = iter([*self.encode(self._says), 1])
-        return self
-
-    def read(self, tokens):
-        self.heard += tokens
-        return 1
-
-    def likeliest(self, nodes):
-        return np.array([[next(self._left)]]), np.zeros((1, 1))
-
-    def extend(self, tokens, parents):
-        return np.array([2])
-
-
-def recall_of(*entries, query="Where?"):
-    return Recall(query, tuple(RecalledEntry(entry, 1.0, (), {}, 1.0) for entry in entries))
-
-
-def test_an_answer_is_read_from_the_entries_in_the_order_they_happened():
-    later = MemoryEntry("Moved to Lindau", "1", occurred_at=datetime(2024, 6, 1))
-    sooner = MemoryEntry("Lived in Bregenz", "2", occurred_at=datetime(2024, 5, 1))
-    undated = MemoryEntry("Likes lakes", "3")
-    model = Listener(4000)
-    answer = compose_answer(recall_of(later, sooner, undated), model, 48)
-    assert answer.text == "By the shed"
-    heard = model.decode(model.heard[1:])
-    notes = "\n\n[3] Likes lakes\n[2] 1 May 2024: Lived in Bregenz\n[1] 1 June 2024: Moved to Lindau\n"
-    assert heard.endswith(notes + "\nQuestion: Where?\nAnswer:")
-
-
-@pytest.mark.parametrize("window", [200, 256, 1000, 100_000])
-@pytest.mark.parametrize("query", ["Where?", "Where? " * 5000 + "And why?"])
-def test_an_answer_never_reads_more_than_the_window(window, query):
-    best = MemoryEntry("by the shed " * 900, "best")
-    model = Listener(window)
-    compose_answer(recall_of(best, MemoryEntry("elsewhere", "other"), query=query), model, 48)
-    heard = model.decode(model.heard[1:])
-    assert len(model.heard) + 48 <= window
-    assert len(model.heard) < 5000
-    assert heard.endswith("y?\nAnswer:" if len(query) > 10 else "\nQuestion: Where?\nAnswer:")
-    if window >= 256 and len(query) < 10:
-        assert "[best] by the shed by" in heard  # cut rather than left out
 
 
 def test_an_explanation_shows_how_a_context_concept_was_reached():

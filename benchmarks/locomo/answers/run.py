@@ -1,0 +1,220 @@
+"""The run: every system is asked every question that is not finished, and answers in every way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from rich.progress import Progress
+
+from benchmarks.locomo.answers.answering import MODES, Answerer
+from benchmarks.locomo.answers.scores import Scores
+from benchmarks.locomo.answers.systems import AnswerSystem, Competitor, Shared
+from benchmarks.locomo.answers.writer import Spent
+from benchmarks.locomo.dataset import Conversation, Question
+from benchmarks.locomo.results import Journal
+from benchmarks.locomo.systems.replay import digest
+from shared_core import __version__
+
+_BATCH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run.
+
+    Attributes:
+        conversations: The conversations.
+        competitors: The systems.
+        per_category: Questions of each category of each conversation at most; ``None``: all.
+        seed: Of the questions drawn.
+        out: Where finished questions are kept.
+    """
+
+    conversations: Sequence[Conversation]
+    competitors: Sequence[Competitor]
+    per_category: int | None
+    seed: int
+    out: Path
+
+    def questions(self, conversation: Conversation) -> list[Question]:
+        """Those that are asked: with evidence, and drawn; a smaller number draws some of what a larger one draws."""
+        usable = [question for question in conversation.questions if question.evidence]
+        seen: Counter[int] = Counter()
+        drawn = []
+        for place in np.random.default_rng(self.seed).permutation(len(usable)).tolist():
+            seen[usable[place].category] += 1
+            if self.per_category is None or seen[usable[place].category] <= self.per_category:
+                drawn.append(place)
+        return [usable[place] for place in sorted(drawn)]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One question answered from one system's memory in one way.
+
+    Attributes:
+        system: The system's name.
+        mode: The way, see :data:`MODES`.
+        question: The question's id.
+        category: Its category.
+        scores: How right the answer is.
+        coverage: The share of the gold answer in the context, by token budget.
+        context: Tokens of the context that were read.
+        left_out: Tokens of the context for which there was no room.
+        reading: What finding the context took.
+        answering: What answering took.
+        fingerprint: Of all that it depends on.
+    """
+
+    system: str
+    mode: str
+    question: str
+    category: int
+    scores: Scores
+    coverage: Mapping[str, float | None]
+    context: int
+    left_out: int
+    reading: Spent
+    answering: Spent
+    fingerprint: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return f"{self.system} {self.mode}", self.question
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        parts = {"scores": Scores(**fields["scores"])}
+        parts |= {name: Spent(**fields[name]) for name in ("reading", "answering")}
+        return cls(**{**fields, **parts})
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One conversation written by one system.
+
+    Attributes:
+        system: The system's name.
+        conversation: The conversation's name.
+        turns: Its number of turns.
+        spent: What it took.
+        fingerprint: Of all that it depends on.
+    """
+
+    system: str
+    conversation: str
+    turns: int
+    spent: Spent
+    fingerprint: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.system, self.conversation
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        return cls(**{**fields, "spent": Spent(**fields["spent"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a run gives: by system all answers, in one order for all, and how each conversation was written."""
+
+    answered: Mapping[str, Sequence[Answered]]
+    written: Mapping[str, Sequence[Written]]
+
+
+def run(plan: Plan, shared: Shared, answerer: Answerer, progress: Progress) -> Finished:
+    """Answer what is not finished; what is, is taken as it is."""
+    plan.out.mkdir(parents=True, exist_ok=True)
+    answers = Journal(plan.out / "answers.jsonl", Answered)
+    writings = Journal(plan.out / "writings.jsonl", Written)
+    answered: dict[str, list[Answered]] = {one.name: [] for one in plan.competitors}
+    written: dict[str, list[Written]] = {one.name: [] for one in plan.competitors}
+    for competitor in plan.competitors:
+        for conversation in plan.conversations:
+            task = progress.add_task(f"{competitor.name}: {conversation.name}", total=None)
+            one = _One(plan, competitor, conversation, shared, answerer)
+            rows, writing = one.run(answers, writings)
+            answered[competitor.name] += rows
+            written[competitor.name].append(writing)
+            progress.remove_task(task)
+    answers.settle([row for rows in answered.values() for row in rows])
+    writings.settle([row for rows in written.values() for row in rows])
+    return Finished(answered, written)
+
+
+class _One:
+    """One system on one conversation."""
+
+    def __init__(
+        self, plan: Plan, competitor: Competitor, conversation: Conversation, shared: Shared, answerer: Answerer
+    ) -> None:
+        self._competitor = competitor
+        self._conversation = conversation
+        self._shared = shared
+        self._answerer = answerer
+        self._questions = plan.questions(conversation)
+        turns = [(turn.id, turn.digest) for turn in conversation.turns]
+        settings = [competitor.settings(shared), shared.k, shared.writer.model.fingerprint]
+        self._fingerprint = digest(turns, settings, __version__)
+
+    def run(self, answers: Journal[Answered], writings: Journal[Written]) -> tuple[list[Answered], Written]:
+        kept = {question.id: self._kept(question, answers) for question in self._questions}
+        # Whole batches are asked again, so that what is shared among their questions is shared as it was.
+        batches = [self._questions[start : start + _BATCH] for start in range(0, len(self._questions), _BATCH)]
+        missing = [batch for batch in batches if any(kept[question.id] is None for question in batch)]
+        writing = writings.get((self._competitor.name, self._conversation.name), self._fingerprint)
+        if missing or writing is None:
+            with closing(self._competitor.open(self._shared)) as system:
+                before = self._shared.writer.spent
+                system.write(self._conversation.turns)
+                spent = self._shared.writer.spent - before
+                if writing is None:
+                    names = self._competitor.name, self._conversation.name
+                    writing = Written(*names, len(self._conversation.turns), spent, self._fingerprint)
+                    writings.append(writing)
+                for batch in missing:
+                    for rows in self._ask(system, batch):
+                        for row in rows:
+                            answers.append(row)
+                        kept[rows[0].question] = rows
+        return [row for rows in kept.values() for row in rows or ()], writing
+
+    def _kept(self, question: Question, answers: Journal[Answered]) -> list[Answered] | None:
+        names = [(f"{self._competitor.name} {mode}", question.id) for mode in MODES]
+        rows = [answers.get(name, self._print(question)) for name in names]
+        found = [row for row in rows if row is not None]
+        return found if len(found) == len(MODES) else None
+
+    def _print(self, question: Question) -> str:
+        return digest(self._fingerprint, self._answerer.settings, asdict(question))
+
+    def _ask(self, system: AnswerSystem, batch: Sequence[Question]) -> Iterator[list[Answered]]:
+        writer = self._shared.writer
+        before = writer.spent
+        contexts = system.contexts(batch)
+        spent = (writer.spent - before).share(len(batch))
+        for question, replies in zip(batch, self._answerer.answer(batch, contexts), strict=True):
+            yield [
+                Answered(
+                    self._competitor.name,
+                    mode,
+                    question.id,
+                    question.category,
+                    reply.scores,
+                    reply.coverage,
+                    reply.context,
+                    reply.left_out,
+                    spent,
+                    reply.spent,
+                    self._print(question),
+                )
+                for mode, reply in replies.items()
+            ]

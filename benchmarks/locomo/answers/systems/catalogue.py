@@ -1,0 +1,105 @@
+"""Systems by name, and what they share: the model that writes and answers, embeddings, the cache."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.locomo.answers.systems import amem, memgpt, memorybank, readagent
+from benchmarks.locomo.answers.systems.bounds import FullContext, Nothing, Oracle
+from benchmarks.locomo.answers.systems.retrieving import Retrieving
+from benchmarks.locomo.answers.systems.sessions import Embed
+from benchmarks.locomo.answers.systems.system import AnswerSystem
+from benchmarks.locomo.answers.writer import Spent, Writer
+from benchmarks.locomo.systems import Entrant, Workplace
+from benchmarks.locomo.systems import choose as choose_entrants
+from shared_core.errors import InvalidInputError
+from shared_core.models import on_model_thread
+
+DEFAULT = (
+    *("nothing", "full", "readagent", "memorybank", "memgpt", "amem"),
+    *("bm25", "dense", "scg", "oracle"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the systems of one run share.
+
+    Attributes:
+        writer: The model that writes memories and answers.
+        workplace: Models and cache of the retrieval benchmark's systems.
+        k: Turns, notes or memories that a system retrieves.
+    """
+
+    writer: Writer
+    workplace: Workplace
+    k: int
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embeddings by the encoder that all systems share; the time counts as the system's."""
+        start = time.perf_counter()
+        encoder = self.workplace.encoder(None)
+        found: NDArray[np.float32] = on_model_thread(
+            lambda: encoder.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
+        )
+        self.writer.spent += Spent(seconds=time.perf_counter() - start)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Competitor:
+    """A system that takes part.
+
+    Attributes:
+        name: Its name.
+        open: Makes one, for one conversation.
+        settings: What its contexts depend on, apart from the model and ``k``.
+    """
+
+    name: str
+    open: Callable[[Shared], AnswerSystem]
+    settings: Callable[[Shared], dict[str, object]]
+
+
+def choose(names: Sequence[str]) -> list[Competitor]:
+    """The systems of some names, each once.
+
+    Raises:
+        InvalidInputError: if a name is unknown.
+    """
+    return [_competitor(name) for name in dict.fromkeys(names)]
+
+
+_BOUNDS: dict[str, Callable[[], AnswerSystem]] = {"nothing": Nothing, "oracle": Oracle, "full": FullContext}
+_EMBEDDING: dict[str, tuple[Callable[[Writer, Embed, int], AnswerSystem], dict[str, object]]] = {
+    "memorybank": (memorybank.MemoryBank, memorybank.SETTINGS),
+    "memgpt": (memgpt.MemGPT, memgpt.SETTINGS),
+    "amem": (amem.AMem, amem.SETTINGS),
+}
+
+
+def _competitor(name: str) -> Competitor:
+    if name in _BOUNDS:
+        return Competitor(name, lambda _: _BOUNDS[name](), lambda _: {})
+    if name == "readagent":
+        return Competitor(name, lambda shared: readagent.ReadAgent(shared.writer), lambda _: readagent.SETTINGS)
+    if name in _EMBEDDING:
+        make, settings = _EMBEDDING[name]
+        return Competitor(name, lambda shared: make(shared.writer, shared.embed, shared.k), lambda _: settings)
+    try:
+        [entrant] = choose_entrants([name])
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error}, {', '.join([*_BOUNDS, 'readagent', *_EMBEDDING])}") from None
+    except ValueError:
+        raise InvalidInputError(f"{name!r} is a group: name its systems") from None
+    return Competitor(name, partial(_retrieving, entrant), lambda shared: entrant.settings(shared.workplace))
+
+
+def _retrieving(entrant: Entrant, shared: Shared) -> AnswerSystem:
+    return Retrieving(entrant.open(shared.workplace), shared.writer, shared.k)

@@ -1,0 +1,57 @@
+"""Candidates are spans of the entries, with the log-probabilities that plain forward passes give."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+import pytest
+
+from shared_core import MemoryEntry
+from shared_core.answering import AnswerPrompt, Asked, find_candidates, read
+from shared_core.answering.spans import spans
+from tests.conftest import plain
+
+PROMPT = AnswerPrompt("Answer from the notes.\n\n")
+SAID = datetime(2024, 5, 8, 9)
+SHORT = [MemoryEntry("the cake by the shed", "1", "Mira", None, SAID), MemoryEntry("the shed", "2", "Tobi", None, SAID)]
+
+
+@pytest.mark.parametrize("kind", ["llama", "mamba"])
+def test_log_probabilities_equal_plain_forward_passes(tiny, kind):
+    model = tiny(kind)
+    [found] = find_candidates(read(model, PROMPT, [Asked("Where is it?", SHORT)]))
+    assert {one.text for one in found} == {one.text for entry in SHORT for one in spans(entry.text, None)}
+    shed = next(one for one in found if one.text == "the shed")
+    assert (shed.sources, shed.kind) == ((0, 1), "phrase")
+    lines = ["8 May 2024, Mira: the cake by the shed\n", "8 May 2024, Tobi: the shed\n"]
+    for query, given in (("Where is it?", "logprob"), ("?", "neutral")):
+        pieces = [PROMPT.examples, "Notes:\n", *lines, "\nQuestion: ", query, "\nAnswer:"]
+        path = [*model.start, *(token for piece in pieces for token in model.encode(piece))]
+        for one in found[:4]:
+            tokens = [*model.encode(f" {one.text}"), model.encode("a\n")[-1]]
+            assert one.tokens == len(tokens)
+            scores = [plain(model, path + tokens[:at], [token])[0] for at, token in enumerate(tokens)]
+            assert getattr(one, given) == pytest.approx(np.sum(scores), abs=5e-3)
+
+
+def test_the_question_decides_the_kind(tiny):
+    model = tiny("llama")
+    entry = MemoryEntry("Mira met two goats yesterday", "1", "Tobi", None, SAID)
+    asked = [Asked(query, [entry]) for query in ("When was it?", "How many goats?", "Did she?")]
+    dates, numbers, verdicts = find_candidates(read(model, PROMPT, asked))
+    assert {(one.text, one.kind) for one in dates} == {("7 May 2024", "date"), ("8 May 2024", "told")}
+    assert all("two" in one.text for one in numbers)
+    assert {one.text for one in verdicts} == {"Yes", "No", "Likely yes", "Likely no"}
+    assert find_candidates(read(model, PROMPT, [Asked("Did she?", []), Asked("Who?", [])])) == [[], []]
+
+
+def test_of_many_spans_those_are_scored_that_begin_likely(tiny):
+    model = tiny("llama")
+    entry = MemoryEntry(" ".join(f"word{number} a{number * 37}" for number in range(60)), "1")
+    reading = read(model, PROMPT, [Asked("Who?", [entry])])
+    [found] = find_candidates(reading)
+    every = {one.text for one in spans(entry.text, None)}
+    texts = {one.text for one in found}
+    assert 0 < len(texts) < len(every)
+    assert texts <= every
