@@ -1,5 +1,6 @@
 # make demo    see the memory at work
 # make test    lint, types, import contracts and all tests
+# make trust   kill trials, processes and fuzzing at full size: see TRUST.md
 # make setup   only make the environment (demo and test do it themselves)
 # make lint | make format
 # make clean   back to a fresh clone: removes the environment, caches and build outputs
@@ -17,7 +18,7 @@ CONVERTED := $(VENV)/.converted
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
 EXTRAS := dev,bench,langchain,langchain-classic,langgraph,llamaindex
 
-.PHONY: setup demo test lint format clean
+.PHONY: setup demo test trust lint format clean
 
 setup: $(STAMP)
 
@@ -51,6 +52,11 @@ demo: $(STAMP)
 test: $(STAMP)
 	@$(MAKE) --no-print-directory --jobs 2 lint $(CONVERTED)
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses $${TEST_PROCESSES:-2} --dist loadfile
+
+# 1,000 children killed, 8 processes with 200 writes each, 100,000 inputs for eight properties.
+trust: $(STAMP)
+	KILL_TRIALS=1000 PROCESS_WRITES=200 FUZZ_EXAMPLES=12500 OMP_NUM_THREADS=1 $(BIN)/python -m pytest \
+	  --timeout 14400 tests/reliability tests/shared_core/test_erasure.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check

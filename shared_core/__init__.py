@@ -13,15 +13,17 @@ if TYPE_CHECKING:
     from shared_core.filters import Filter
     from shared_core.memory import SchemaMemory
     from shared_core.recall import Recall
+    from shared_core.retention import Retention
 
 __version__ = "0.1.0"
 
-__all__ = ["Filter", "MemoryEntry", "Recall", "SCGConfig", "SCGError", "SchemaMemory", "__version__"]
+__all__ = ["Filter", "MemoryEntry", "Recall", "Retention", "SCGConfig", "SCGError", "SchemaMemory", "__version__"]
 
 _HOMES = {
     "Filter": "filters",
     "MemoryEntry": "entry",
     "Recall": "recall",
+    "Retention": "retention",
     "SCGConfig": "config",
     "SCGError": "errors",
     "SchemaMemory": "memory",

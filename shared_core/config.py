@@ -153,12 +153,12 @@ def _check_value(name: str, value: object, hint: object) -> None:
     choices = get_args(hint)
     if choices:
         if value not in choices:
-            raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+            raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r:.80}")
     elif hint is float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-            raise InvalidInputError(f"{name} must be a number of at least 0, not {value!r}")
+            raise InvalidInputError(f"{name} must be a number of at least 0, not {value!r:.80}")
     elif hint is int:
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise InvalidInputError(f"{name} must be a whole number of at least 0, not {value!r}")
+            raise InvalidInputError(f"{name} must be a whole number of at least 0, not {value!r:.80}")
     elif not isinstance(value, bool):
-        raise InvalidInputError(f"{name} must be True or False, not {value!r}")
+        raise InvalidInputError(f"{name} must be True or False, not {value!r:.80}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -140,6 +140,38 @@ def check_text(value: object, name: str) -> None:
             raise InvalidInputError(f"the {name} holds a lone surrogate: decode the source as UTF-8") from None
 
 
+def check_entries(what: object) -> list[MemoryEntry]:
+    """One entry or many as a list.
+
+    Raises:
+        InvalidInputError: if it is neither.
+    """
+    if isinstance(what, MemoryEntry):
+        return [what]
+    if not isinstance(what, Iterable) or isinstance(what, Mapping):
+        raise InvalidInputError(f"expected a text or MemoryEntry objects, not {type(what).__name__}")
+    entries = list(what)
+    for entry in entries:
+        if not isinstance(entry, MemoryEntry):
+            raise InvalidInputError(f"expected MemoryEntry objects, not {type(entry).__name__}")
+    return entries
+
+
+def check_ids(ids: object) -> list[str]:
+    """Ids, or other texts that name things, in order, each once.
+
+    Raises:
+        InvalidInputError: if they are not a collection of texts.
+    """
+    if isinstance(ids, str):
+        raise InvalidInputError("pass a list of ids, not one text: its characters would be taken for ids")
+    if not isinstance(ids, Collection):
+        raise InvalidInputError(f"ids must be a collection of texts, not {type(ids).__name__}: pass [id]")
+    for id in ids:
+        check_text(id, "id")
+    return list(dict.fromkeys(ids))
+
+
 def check_metadata(metadata: object) -> None:
     """Refuse metadata that JSON cannot carry unchanged.
 
@@ -188,7 +220,7 @@ def parse_time(value: object) -> datetime:
             raise ValueError
         return datetime.fromisoformat(value)
     except ValueError:
-        raise InvalidInputError(f"{value!r} is not an ISO 8601 time such as 2023-05-08T13:56") from None
+        raise InvalidInputError(f"{value!r:.80} is not an ISO 8601 time such as 2023-05-08T13:56") from None
 
 
 def check_namespace(namespace: str | Sequence[str]) -> tuple[str, ...]:
@@ -203,7 +235,7 @@ def check_namespace(namespace: str | Sequence[str]) -> tuple[str, ...]:
     for part in parts:
         check_text(part, "namespace")
         if not part.strip():
-            raise InvalidInputError(f"the namespace {parts!r} has an empty part")
+            raise InvalidInputError(f"the namespace {parts!r:.80} has an empty part")
     if sum(map(len, parts)) > _MAX_NAMESPACE_CHARACTERS:
         raise InvalidInputError(f"the namespace is longer than {_MAX_NAMESPACE_CHARACTERS} characters")
     return parts

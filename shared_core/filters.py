@@ -73,6 +73,16 @@ class Filter:
         )
 
 
+def check_filter(where: object) -> None:
+    """Refuse what is given for a filter and is none.
+
+    Raises:
+        InvalidInputError: if it is neither a filter nor ``None``.
+    """
+    if where is not None and not isinstance(where, Filter):
+        raise InvalidInputError(f"where must be a Filter, not {type(where).__name__}")
+
+
 def _check_choice(value: object, name: str) -> str | frozenset[str] | None:
     if value is None:
         return None

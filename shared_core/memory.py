@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -19,10 +19,18 @@ import numpy as np
 from shared_core.answering import Answer, compose_answer
 from shared_core.config import SCGConfig
 from shared_core.decoding import FollowedSchema, Reading, SharedModel, SpokenSchema
-from shared_core.entry import DEFAULT_NAMESPACE, JSON, MemoryEntry, check_namespace, check_text
+from shared_core.entry import (
+    DEFAULT_NAMESPACE,
+    JSON,
+    MemoryEntry,
+    check_entries,
+    check_ids,
+    check_namespace,
+    check_text,
+)
 from shared_core.errors import InvalidInputError, NotFoundError, StoreError, UnsupportedError
 from shared_core.evolution import Evolution, Progress, Report
-from shared_core.filters import Filter
+from shared_core.filters import Filter, check_filter
 from shared_core.graph import AssociativeGraph
 from shared_core.models import LanguageModel, ModelSource
 from shared_core.recall import (
@@ -41,28 +49,15 @@ from shared_core.recall import (
     seed_constraint,
     unweighed,
 )
+from shared_core.retention import Retention
 from shared_core.store import Erased, Store, WriteOutcome, export_namespace, import_namespace
+from shared_core.threads import MemoryThreads
 
 Remembered: TypeAlias = WriteOutcome
 __all__ = ["Progress", "Recall", "Remembered", "SchemaMemory", "SchemaView", "Stats", "Unit"]
 
 _T = TypeVar("_T")
 Unit = Literal["entries", "concepts"]
-
-
-class _Threads:
-    """Few threads, whatever the number of callers and namespaces: one for writes, one for store and ranking of recalls.
-
-    The memories of one file share them, and the one that opened it ends them.
-    """
-
-    def __init__(self) -> None:
-        self.writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-write")
-        self.reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-read")
-
-    def close(self) -> None:
-        self.writer.shutdown()
-        self.reader.shutdown()
 
 
 class SchemaMemory:
@@ -76,9 +71,10 @@ class SchemaMemory:
         self,
         store: Store,
         engine: SharedModel,
-        threads: _Threads,
+        threads: MemoryThreads,
         namespace: tuple[str, ...],
         config: SCGConfig,
+        retention: Retention | None,
         *,
         owner: bool,
     ) -> None:
@@ -88,6 +84,7 @@ class SchemaMemory:
         self._threads = threads
         self._namespace = namespace
         self._config = config
+        self._retention = retention
         self._owner = owner
         self._write_lock = threading.Lock()
         self._followed = FollowedSnapshot(store, namespace)
@@ -105,6 +102,7 @@ class SchemaMemory:
         model: ModelSource = None,
         namespace: str | Sequence[str] = DEFAULT_NAMESPACE,
         config: SCGConfig | None = None,
+        retention: Retention | None = None,
         create: bool = True,
     ) -> Self:
         """Open the memory kept in a file.
@@ -117,6 +115,8 @@ class SchemaMemory:
                 embedded model. It serves recall; the application's own model may be any other.
             namespace: Which memory of the file: one user, one agent. Parts are compared exactly.
             config: Settings; ``None`` for the measured defaults.
+            retention: How long and how much to keep: applied after whatever is remembered, and by :meth:`expire`.
+                ``None`` keeps everything.
             create: Make the file if there is none.
 
         Raises:
@@ -126,16 +126,19 @@ class SchemaMemory:
         """
         if config is not None and not isinstance(config, SCGConfig):
             raise InvalidInputError(f"config must be an SCGConfig, not {type(config).__name__}: SCGConfig(k=5)")
+        if retention is not None and not isinstance(retention, Retention):
+            raise InvalidInputError(f"retention must be a Retention, not {type(retention).__name__}")
         if not isinstance(path, str | Path):
             raise InvalidInputError(f"the path of a memory must be text or a Path, not {type(path).__name__}")
         name = check_namespace(namespace)
         store = Store.open(path, create=create)
-        return cls(store, SharedModel(model), _Threads(), name, config or SCGConfig(), owner=True)
+        return cls(store, SharedModel(model), MemoryThreads(), name, config or SCGConfig(), retention, owner=True)
 
     def in_namespace(self, namespace: str | Sequence[str]) -> SchemaMemory:
         """Another namespace of the same file, sharing store, model and threads; it need not be closed."""
         name = check_namespace(namespace)
-        return SchemaMemory(self._store, self._engine, self._threads, name, self._config, owner=False)
+        shared = (self._store, self._engine, self._threads)
+        return SchemaMemory(*shared, name, self._config, self._retention, owner=False)
 
     @property
     def namespace(self) -> tuple[str, ...]:
@@ -218,12 +221,14 @@ class SchemaMemory:
         elif any(value is not None for value in source):
             raise InvalidInputError("entries bring their own source: pass keyword arguments with a text only")
         else:
-            entries = _entries(what)
+            entries = check_entries(what)
         with self._writing():
             named = self._with_ids(entries, dedupe)
             if use_model and self._needs_model(named):
                 self._engine.voice()  # before anything is stored: a model that cannot be loaded changes nothing
-            return self._evolution.remember(named, use_model=use_model, report=progress or _ignore)
+            remembered = self._evolution.remember(named, use_model=use_model, report=progress or _ignore)
+            self._expire()
+            return remembered
 
     def _with_ids(self, entries: list[MemoryEntry], dedupe: bool) -> list[MemoryEntry]:
         if not dedupe:
@@ -307,7 +312,7 @@ class SchemaMemory:
         if unit not in ("entries", "concepts"):
             raise InvalidInputError(f"unit must be 'entries' or 'concepts', not {unit!r}")
         check_count(k)
-        _check_filter(where)
+        check_filter(where)
         if unit == "concepts":
             return Question(query, None, k or self._config.concept_budget or self._config.k, where)
         return Question(query, k or self._config.k, self._config.concept_budget or None, where)
@@ -364,7 +369,7 @@ class SchemaMemory:
             NotFoundError: if there is no such entry.
             InvalidInputError: as :meth:`recall`.
         """
-        _check_filter(where)
+        check_filter(where)
         snapshot = self._current()
         places = {one.entry.id: place for place, one in enumerate(snapshot.entries)}
         if entry_id not in places:
@@ -406,19 +411,18 @@ class SchemaMemory:
             where: All entries that meet this condition.
 
         Returns:
-            How many entries, concepts and links went.
+            The receipt: which entries went, and how many concepts and links with them.
 
         Raises:
             InvalidInputError: if no condition is given; :meth:`clear` erases everything.
         """
-        if isinstance(ids, str) or not isinstance(ids, Iterable | None):
-            raise InvalidInputError(f"ids must be a collection of ids, not {ids!r}: pass [id]")
-        _check_filter(where)
+        named = None if ids is None else set(check_ids(ids))
+        check_filter(where)
         conditions = [Filter(session=session, speaker=speaker), where or Filter()]
         if ids is None and all(condition.is_empty for condition in conditions):
             raise InvalidInputError("say what to forget (ids, session, speaker, where), or call clear()")
         with self._writing():
-            chosen = set(ids) if ids is not None else None
+            chosen = named
             if any(not condition.is_empty for condition in conditions):
                 matching = {
                     one.entry.id
@@ -429,6 +433,19 @@ class SchemaMemory:
             erased = self._store.forget(self._namespace, ids=list(chosen or ()))
             self._drop_snapshot()
             return erased
+
+    def expire(self) -> Erased:
+        """Erase what the memory's retention does not keep; nothing if it has none."""
+        with self._writing():
+            return self._expire()
+
+    def _expire(self) -> Erased:
+        gone = [] if self._retention is None else self._retention.expired(self.entries)
+        if not gone:
+            return Erased(0, 0, 0)
+        erased = self._store.forget(self._namespace, ids=gone)
+        self._drop_snapshot()
+        return erased
 
     def clear(self) -> Erased:
         """Erase the whole namespace."""
@@ -456,12 +473,14 @@ class SchemaMemory:
         """
         report = progress or _ignore
         with self._writing():
-            return import_namespace(
+            imported = import_namespace(
                 self._store,
                 self._namespace,
                 path,
                 progress=lambda done, total: report(Progress("importing", done, total or done)),
             )
+            self._expire()
+            return imported
 
     def close(self) -> None:
         """Finish running calls and close the store, if this memory opened it; else nothing."""
@@ -561,7 +580,7 @@ class SchemaMemory:
         """:meth:`clear`, without blocking the event loop."""
         return await self._run(self._threads.writer, self.clear)
 
-    async def _run(self, pool: ThreadPoolExecutor, call: Callable[[], _T]) -> _T:
+    async def _run(self, pool: Executor, call: Callable[[], _T]) -> _T:
         self._engine.check_process()
         try:
             future = asyncio.get_running_loop().run_in_executor(pool, call)
@@ -587,23 +606,6 @@ class SchemaMemory:
         self._schema.drop()
         self._anticipations.drop()
         self._engine.forget()
-
-
-def _entries(what: object) -> list[MemoryEntry]:
-    if isinstance(what, MemoryEntry):
-        return [what]
-    if not isinstance(what, Iterable) or isinstance(what, Mapping):
-        raise InvalidInputError(f"expected a text or MemoryEntry objects, not {type(what).__name__}")
-    entries = list(what)
-    for entry in entries:
-        if not isinstance(entry, MemoryEntry):
-            raise InvalidInputError(f"expected MemoryEntry objects, not {type(entry).__name__}")
-    return entries
-
-
-def _check_filter(where: object) -> None:
-    if where is not None and not isinstance(where, Filter):
-        raise InvalidInputError(f"where must be a Filter, not {type(where).__name__}")
 
 
 def _ignore(progress: Progress) -> None:

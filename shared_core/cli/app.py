@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from shared_core.cli import demo, reading, writing
+from shared_core.cli import demo, reading, upkeep, writing
 from shared_core.cli.output import note
 from shared_core.errors import FormatError, InvalidInputError, NotAMemoryError, NotFoundError, SCGError
 
@@ -37,6 +37,9 @@ app.command()(reading.stats)
 app.command()(reading.namespaces)
 app.command()(reading.export)
 app.command("import")(writing.import_file)
+app.command()(upkeep.check)
+app.command()(upkeep.repair)
+app.command()(upkeep.backup)
 app.command()(demo.demo)
 
 

@@ -88,7 +88,7 @@ def _choose(source: Source, conversations: list[_Conversation], name: str | None
     for conversation in conversations:
         if conversation.name == name:
             return conversation
-    raise NotFoundError(f"{source.path} has no conversation {name!r}; it has: {names}")
+    raise NotFoundError(f"{source.path} has no conversation {name!r:.80}; it has: {names}")
 
 
 def _read_session(source: Source, conversation: _Conversation, number: str, key: str) -> Iterator[Draft]:
@@ -150,7 +150,7 @@ def _parse_time(value: object) -> datetime:
     """A time such as "1:56 pm on 8 May, 2023"; not by strptime, whose month names follow the locale."""
     match = _TIME.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise InvalidInputError(f"{value!r} is not a time such as '1:56 pm on 8 May, 2023'")
+        raise InvalidInputError(f"{value!r:.80} is not a time such as '1:56 pm on 8 May, 2023'")
     hour, minute, half, day, month, year = match.groups()
     try:
         if not 1 <= int(hour) <= 12:
@@ -163,7 +163,7 @@ def _parse_time(value: object) -> datetime:
             int(minute),
         )
     except ValueError:
-        raise InvalidInputError(f"the time {value!r} does not exist") from None
+        raise InvalidInputError(f"the time {value!r:.80} does not exist") from None
 
 
 def _month_number(name: str) -> int:

@@ -53,7 +53,7 @@ def read_entries(path: str | Path, format: Format = "auto", conversation: str | 
         InvalidInputError: if the format is unknown, or a conversation is chosen in a format without any.
     """
     if format not in FORMATS:
-        raise InvalidInputError(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
+        raise InvalidInputError(f"unknown format {format!r:.80}: use one of {', '.join(FORMATS)}")
     source = Source.read(path)
     actual = _detect(source) if format == "auto" else format
     if actual == "locomo":
@@ -102,7 +102,7 @@ def _with_ids(source: Source, drafts: list[Draft]) -> list[MemoryEntry]:
         if entry.id is None:
             continue
         if entry.id in given:
-            raise source.error(f"the id {entry.id!r} occurs a second time; an id names one entry", place)
+            raise source.error(f"the id {entry.id!r:.80} occurs a second time; an id names one entry", place)
         given.add(entry.id)
     occurrences: Counter[str] = Counter()
     return [entry if entry.id is not None else _with_derived_id(entry, occurrences, given) for _, entry in drafts]

@@ -106,8 +106,8 @@ def _load_folder(folder: str, device: str, dtype: Any) -> tuple[Any, Any]:
             if not Path(folder).exists() and not isinstance(try_to_load_from_cache(folder, "config.json"), str):
                 # Asked once, since a download would ask for a minute where there is no network.
                 HfApi().model_info(folder, timeout=_PATIENCE)
-            tokenizer = AutoTokenizer.from_pretrained(folder)
-            model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+            model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, trust_remote_code=False)
             return model.to(device), tokenizer
     except Exception as error:  # a broken file fails in the reader of its format, each with errors of its own
         reason = str(error).strip().splitlines() or [type(error).__name__]
@@ -166,9 +166,9 @@ def _converted(file: Path) -> Path:
 def _convert(file: Path, target: Path) -> None:
     try:
         with _quiet():
-            tokenizer = AutoTokenizer.from_pretrained(str(file.parent), gguf_file=file.name)
+            tokenizer = AutoTokenizer.from_pretrained(str(file.parent), gguf_file=file.name, trust_remote_code=False)
             model: Any = AutoModelForCausalLM.from_pretrained(
-                str(file.parent), gguf_file=file.name, dtype=torch.float32
+                str(file.parent), gguf_file=file.name, dtype=torch.float32, trust_remote_code=False
             )
     except Exception as error:  # as in loading a folder
         raise ModelError(

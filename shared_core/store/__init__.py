@@ -1,6 +1,9 @@
 """The durable truth: entries, concepts and links of every namespace, in one SQLite file."""
 
+from shared_core.store.checking import Fault, FaultKind
 from shared_core.store.collector import collector_paused
+from shared_core.store.repairing import Repaired
+from shared_core.store.salvaging import Lost, read_salvageable
 from shared_core.store.state import Anticipations, NamespaceChange, NamespaceState, ScoreColumns, StoredEntry
 from shared_core.store.store import Store
 from shared_core.store.transfer import export_namespace, import_namespace
@@ -29,13 +32,17 @@ __all__ = [
     "ConceptLink",
     "EntryWrite",
     "Erased",
+    "Fault",
+    "FaultKind",
     "HeldEntry",
     "KeyScores",
     "Known",
+    "Lost",
     "NamespaceChange",
     "NamespaceInfo",
     "NamespaceState",
     "Origin",
+    "Repaired",
     "ScoreColumns",
     "Store",
     "StoredEntry",
@@ -43,4 +50,5 @@ __all__ = [
     "collector_paused",
     "export_namespace",
     "import_namespace",
+    "read_salvageable",
 ]

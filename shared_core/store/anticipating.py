@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +68,31 @@ def read_anticipations(
     return found if known is None else known.after(found)
 
 
+def anticipation_faults(connection: Connection, namespace: int) -> dict[tuple[int, int], str]:
+    """By entry and model, which anticipations are unreadable or of an entry that does not exist."""
+    living = set(connection.execute(select(entries.c.seq).where(entries.c.namespace == namespace)).scalars())
+    columns = (anticipations.c.seq, anticipations.c.model, anticipations.c.token_ids, anticipations.c.logprobs)
+    query = select(*columns).where(anticipations.c.namespace == namespace)
+    faults = {}
+    for seq, model, *blobs in (row for some in fetch_rows(connection, query) for row in some):
+        where = f"what model {model} expects of entry {seq}"
+        if seq not in living:
+            faults[seq, model] = f"{where} is of an entry that does not exist"
+            continue
+        try:
+            _read_blobs([(seq, *blobs)])
+        except (ValueError, TypeError) as error:
+            faults[seq, model] = f"{where} cannot be read ({type(error).__name__})"
+    return faults
+
+
+def drop_anticipations(connection: Connection, namespace: int, places: Collection[tuple[int, int]]) -> None:
+    """Remove what some models expect of some entries: it can be computed again."""
+    for seq, model in places:
+        this = (anticipations.c.seq == seq) & (anticipations.c.model == model)
+        connection.execute(delete(anticipations).where(anticipations.c.namespace == namespace, this))
+
+
 def _columns(state: NamespaceState, rows: list[tuple[int, bytes, bytes]]) -> Anticipations:
     seqs = np.array([one.seq for one in state.entries], dtype=np.int64)
     wanted = np.array([row[0] for row in rows], dtype=np.int64)
@@ -75,13 +100,23 @@ def _columns(state: NamespaceState, rows: list[tuple[int, bytes, bytes]]) -> Ant
     places = np.searchsorted(seqs, wanted)
     there = np.flatnonzero(places < len(seqs))
     there = there[seqs[places[there]] == wanted[there]]
-    kept = [rows[at] for at in there.tolist()]
-    sizes = np.array([len(row[1]) // _TOKEN.itemsize for row in kept], dtype=np.int64)
-    if [len(row[2]) for row in kept] != (sizes * _LOGPROB.itemsize).tolist():
+    starts, tokens, logprobs = _read_blobs([rows[at] for at in there.tolist()])
+    return Anticipations(state.generation, places[there].astype(np.int32), starts, tokens, logprobs)
+
+
+def _read_blobs(
+    rows: Sequence[tuple[int, bytes, bytes]],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    """Starts, tokens and log-probabilities of some rows, see :class:`.Anticipations`.
+
+    Raises:
+        ValueError: if they are none.
+    """
+    sizes = np.array([len(row[1]) // _TOKEN.itemsize for row in rows], dtype=np.int64)
+    if [len(row[2]) for row in rows] != (sizes * _LOGPROB.itemsize).tolist():
         raise ValueError("the anticipations of an entry do not fit together")
-    tokens: npt.NDArray[np.int32] = np.frombuffer(b"".join(row[1] for row in kept), _TOKEN).astype(np.int32)
-    logprobs = np.frombuffer(b"".join(row[2] for row in kept), _LOGPROB).astype(np.float32)
+    tokens: npt.NDArray[np.int32] = np.frombuffer(b"".join(row[1] for row in rows), _TOKEN).astype(np.int32)
+    logprobs = np.frombuffer(b"".join(row[2] for row in rows), _LOGPROB).astype(np.float32)
     if (tokens != tokens.clip(0, _TOKENS - 1)).any() or not (logprobs <= _CERTAIN).all():
         raise ValueError("the anticipations of an entry are not what a model says")
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    return Anticipations(state.generation, places[there].astype(np.int32), starts, tokens, logprobs)
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), tokens, logprobs

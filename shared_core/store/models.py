@@ -21,3 +21,8 @@ def model_number(connection: Connection, fingerprint: str) -> int:
         number = find_model(connection, fingerprint)
         assert number is not None
     return number
+
+
+def list_models(connection: Connection) -> list[str]:
+    """The fingerprints of all models that have, or had, readings in the file."""
+    return list(connection.execute(select(models.c.fingerprint).order_by(models.c.number)).scalars())

@@ -113,7 +113,7 @@ def read_entries(connection: Connection, namespace: int, ids: Sequence[str]) -> 
     found = {}
     for chunk in chunks(ids):
         for row in connection.execute(_within(select(entries), namespace, chunk)):
-            found[row.id] = _decode_entry(row)
+            found[row.id] = decode_entry(row)
     return [found[id] for id in ids if id in found]
 
 
@@ -168,7 +168,7 @@ def read_writes(connection: Connection, namespace: int) -> Iterator[EntryWrite]:
             for seq, group in groupby(linked, key=itemgetter(0))
         }
         for row in rows:
-            yield EntryWrite(_decode_entry(row), by_entry.get(row.seq, ()), row.assimilated)
+            yield EntryWrite(decode_entry(row), by_entry.get(row.seq, ()), row.assimilated)
 
 
 def encode_entry(entry: MemoryEntry) -> dict[str, Any]:
@@ -185,16 +185,12 @@ def encode_entry(entry: MemoryEntry) -> dict[str, Any]:
     }
 
 
-def grounded() -> ColumnElement[bool]:
-    """That a link keeps its concept alive."""
-    return links.c.origin != INFERRED
+def decode_entry(row: Row[Any]) -> MemoryEntry:
+    """The entry that a row holds.
 
-
-def _held(row: Row[Any]) -> HeldEntry:
-    return HeldEntry(row.seq, _decode_entry(row), row.touched)
-
-
-def _decode_entry(row: Row[Any]) -> MemoryEntry:
+    Raises:
+        ValueError, TypeError: if it holds none.
+    """
     return MemoryEntry(
         text=row.text,
         id=row.id,
@@ -204,6 +200,15 @@ def _decode_entry(row: Row[Any]) -> MemoryEntry:
         caption=row.caption,
         metadata={} if row.metadata is None else json.loads(row.metadata),
     )
+
+
+def grounded() -> ColumnElement[bool]:
+    """That a link keeps its concept alive."""
+    return links.c.origin != INFERRED
+
+
+def _held(row: Row[Any]) -> HeldEntry:
+    return HeldEntry(row.seq, decode_entry(row), row.touched)
 
 
 def _same_concept() -> ColumnElement[bool]:

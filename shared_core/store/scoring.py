@@ -6,7 +6,7 @@ written in four thousand rows, and a key that is saved or dies costs the writing
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
@@ -108,6 +108,30 @@ def drop_scores(connection: Connection, namespace: int, numbers: Sequence[int]) 
         connection.execute(delete(scores).where(scores.c.namespace == namespace, scores.c.model == model, theirs))
         rest = np.flatnonzero(~np.isin(stored.concept, gone))
         insert_rows(connection, scores, _rows(namespace, model, int(saved.max(initial=0)), stored.select(rest)))
+
+
+def score_faults(connection: Connection, namespace: int) -> dict[int, str]:
+    """The models whose scores are unreadable, or of concepts that do not exist, and what is wrong with them."""
+    query = select(concepts.c.number).where(concepts.c.namespace == namespace)
+    living = np.array(connection.execute(query).scalars().all(), dtype=np.int64)
+    faults = {}
+    having = select(scores.c.model).where(scores.c.namespace == namespace).distinct()
+    for model in connection.execute(having).scalars().all():
+        try:
+            stored, _ = _read(connection, namespace, model, None)
+        except (ValueError, TypeError, LookupError, OverflowError) as error:
+            faults[model] = f"the scores of model {model} cannot be read ({type(error).__name__})"
+            continue
+        strangers = int((~np.isin(stored.concept, living)).sum())
+        if strangers:
+            faults[model] = f"model {model} has scores of {strangers} concepts that do not exist"
+    return faults
+
+
+def drop_models(connection: Connection, namespace: int, numbers: Collection[int]) -> None:
+    """Remove all that some models have of a namespace: it can be computed again."""
+    for model in numbers:
+        connection.execute(delete(scores).where(scores.c.namespace == namespace, scores.c.model == model))
 
 
 def _read(

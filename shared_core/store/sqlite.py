@@ -41,6 +41,7 @@ SEPARATOR: Final = "\x1f"
 """Between the values of a joined column: no normalised key holds it, other texts may."""
 
 BUSY_SECONDS = 30.0
+_PATIENCE_SECONDS: Final = 0.25
 _WIPE_SECONDS = 10.0
 _FETCHED_TOGETHER = 2000
 
@@ -90,8 +91,35 @@ def reading(engine: Engine, location: str) -> Iterator[Connection]:
 def writing(engine: Engine, location: str) -> Iterator[Connection]:
     """One write transaction, which waits for other writers before it starts: it is never refused halfway."""
     with translated(location), engine.begin() as connection:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        _begin_writing(_driver(connection))
         yield connection
+
+
+def _begin_writing(connection: sqlite3.Connection) -> None:
+    """Wait for the file as long as other writers get on; give up when nothing was committed for a while.
+
+    SQLite polls for its lock and serves nobody in turn: on a busy machine eight processes that did nothing but write
+    kept one of them waiting for more than 30 s, though none held the lock for long. Its pauses grow with every try up
+    to 100 ms; with a short timeout they begin anew each time, so that who waits longest does not ask most rarely.
+    """
+    deadline = time.monotonic() + BUSY_SECONDS
+    seen = None
+    try:
+        connection.execute(f"PRAGMA busy_timeout = {round(min(BUSY_SECONDS, _PATIENCE_SECONDS) * 1000)}")
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if not _LOCKED.search(str(error)):
+                    raise
+                (commits,) = connection.execute("PRAGMA data_version").fetchone()
+                if commits != seen:
+                    seen, deadline = commits, time.monotonic() + BUSY_SECONDS
+                elif time.monotonic() > deadline:
+                    raise
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {round(BUSY_SECONDS * 1000)}")
 
 
 def is_in_use(engine: Engine) -> bool:
@@ -170,7 +198,8 @@ def _translation(error: BaseException | None, location: str) -> StoreError:
     kept = "nothing of this call was stored, and what was stored before is kept"
     if _LOCKED.search(what):
         return StoreUnavailableError(
-            f"the memory {location} was locked by another process for {BUSY_SECONDS:g} s: {kept}; try again"
+            f"the memory {location} was locked by another process, which stored nothing for {BUSY_SECONDS:g} s: "
+            f"{kept}; try again"
         )
     if "readonly" in what:
         return StoreUnavailableError(
@@ -178,6 +207,11 @@ def _translation(error: BaseException | None, location: str) -> StoreError:
         )
     if "disk is full" in what:
         return StoreUnavailableError(f"no space is left for the memory {location}: {kept}; free some space")
+    if "disk I/O" in what:
+        return StoreUnavailableError(
+            f"the disk refused to read or write the memory {location} ({what}): {kept}; check the disk, its quota and "
+            "the limits of this process"
+        )
     if "unable to open" in what:
         return StoreUnavailableError(
             f"the memory {location} cannot be opened: check that the file exists, and that it and its folder "

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TypeAlias
-from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine
 
-from shared_core.entry import MemoryEntry, check_namespace, check_text
+from shared_core.entry import MemoryEntry, check_ids, check_namespace, check_text
 from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError
-from shared_core.store import anticipating, loading, reading, scoring, sqlite, writing
+from shared_core.store import anticipating, copying, loading, reading, scoring, sqlite, writing
+from shared_core.store.access import Access
+from shared_core.store.checking import Fault, find_faults
 from shared_core.store.collector import collector_paused
 from shared_core.store.location import parse_location
+from shared_core.store.models import list_models
+from shared_core.store.repairing import Repaired, mend_rows
 from shared_core.store.state import Anticipations, NamespaceChange, NamespaceState, ScoreColumns
 from shared_core.store.values import (
     Anticipated,
@@ -47,14 +48,7 @@ class Store:
 
     def __init__(self, engine: Engine, path: Path | None) -> None:
         """Use :meth:`open`."""
-        self._engine = engine
-        self._path = path
-        self._location = ":memory:" if path is None else str(path)
-        self._closed = False
-        self._forked_in_use = False
-        # Threads queue here rather than at SQLite's lock, which is polled.
-        self._lock = threading.Lock()
-        _stores.add(self)
+        self._access = Access(engine, path)
 
     @classmethod
     def open(cls, path_or_url: str | Path, *, create: bool = True) -> Store:
@@ -78,9 +72,9 @@ class Store:
     @property
     def path(self) -> Path | None:
         """The file; ``None`` for ``":memory:"``."""
-        return self._path
+        return self._access.path
 
-    def write(self, namespace: Name, writes: Iterable[EntryWrite]) -> WriteOutcome:
+    def write(self, namespace: Name, writes: Iterable[EntryWrite], *, anew: bool = False) -> WriteOutcome:
         """Store entries with their links: all of them, or none if anything fails.
 
         An id that is there with the same content is left alone, links included. One with other content is
@@ -91,19 +85,20 @@ class Store:
             namespace: Where to store them.
             writes: The entries. An iterator is consumed inside the transaction: other writers wait for it, it
                 must not use this store, and what it raises undoes the write.
+            anew: Replace links also where the content is the same, as if it were other content.
         """
         name = check_namespace(namespace)
         remaining = iter(writes)
         chunk = list(islice(remaining, reading.CHUNK))
         if not chunk:
             return WriteOutcome(0, 0, 0, ())
-        with self._writing() as connection:
-            writer = writing.NamespaceWriter(connection, name)
+        with self._access.writing() as connection:
+            writer = writing.NamespaceWriter(connection, name, anew=anew)
             while chunk:
                 writer.put(chunk)
                 chunk = list(islice(remaining, reading.CHUNK))
             outcome = writer.finish()
-        return replace(outcome, wiped=not outcome.updated or self._wipe())
+        return replace(outcome, wiped=not outcome.updated or self._access.wipe())
 
     def assimilate(
         self, namespace: Name, links: Mapping[str, Sequence[ConceptLink]], anticipated: Anticipated | None = None
@@ -121,7 +116,7 @@ class Store:
             InvalidInputError: if a link is not of origin ``inferred``.
         """
         name = check_namespace(namespace)
-        _check_ids(links)
+        check_ids(links)
         for link in (link for entry_links in links.values() for link in entry_links):
             if link.origin != "inferred":
                 raise InvalidInputError(f"assimilation adds inferred links, not {link.origin!r}: use write")
@@ -132,7 +127,7 @@ class Store:
     def save_anticipations(self, namespace: Name, anticipated: Anticipated) -> None:
         """Store what a model expects of entries, in place of what was stored; entries that are gone are skipped."""
         name = check_namespace(namespace)
-        _check_ids(anticipated.by_id)
+        check_ids(anticipated.by_id)
         with self._namespace(name, write=True) as (connection, number):
             if number is not None:
                 writing.add_anticipated(connection, number, anticipated)
@@ -144,7 +139,7 @@ class Store:
         """
         name = check_namespace(namespace)
         check_text(fingerprint, "fingerprint")
-        _check_ids(scores)
+        check_ids(scores)
         with self._namespace(name, write=True) as (connection, number):
             if number is not None:
                 scoring.put_scores(connection, number, fingerprint, scores)
@@ -163,7 +158,7 @@ class Store:
         """
         name = check_namespace(namespace)
         check_text(fingerprint, "fingerprint")
-        with self._writing() as connection:
+        with self._access.writing() as connection:
             scoring.put_columns(connection, name, fingerprint, state, columns)
 
     def load(self, namespace: Name, fingerprint: str | None = None) -> NamespaceState:
@@ -174,7 +169,7 @@ class Store:
             fingerprint: The model whose scores to load; ``None`` for no scores.
         """
         name = check_namespace(namespace)
-        with self._reading() as connection, self._sound(), collector_paused():
+        with self._access.reading() as connection, self._sound(), collector_paused():
             return loading.read_state(connection, name, fingerprint)
 
     def changes(self, namespace: Name, since: NamespaceState) -> NamespaceChange | None:
@@ -185,7 +180,7 @@ class Store:
             then only :meth:`load` will do, and nothing of the old state should be kept.
         """
         name = check_namespace(namespace)
-        with self._reading() as connection, self._sound():
+        with self._access.reading() as connection, self._sound():
             return loading.read_change(connection, name, since)
 
     def load_scores(
@@ -202,7 +197,7 @@ class Store:
         """
         name = check_namespace(namespace)
         check_text(fingerprint, "fingerprint")
-        with self._reading() as connection, self._sound():
+        with self._access.reading() as connection, self._sound():
             return scoring.read_columns(connection, name, fingerprint, state, None if since is None else since.saved)
 
     def load_anticipations(
@@ -219,7 +214,7 @@ class Store:
         """
         name = check_namespace(namespace)
         check_text(fingerprint, "fingerprint")
-        with self._reading() as connection, self._sound():
+        with self._access.reading() as connection, self._sound():
             return anticipating.read_anticipations(connection, name, fingerprint, state, known)
 
     @contextmanager
@@ -237,25 +232,25 @@ class Store:
 
     def known(self, namespace: Name, ids: Collection[str]) -> dict[str, Known]:
         """Those of the ids that are stored, with the digest of their content."""
-        wanted = _check_ids(ids)
+        wanted = check_ids(ids)
         with self._namespace(check_namespace(namespace), write=False) as (connection, number):
             return {} if number is None else reading.read_known(connection, number, wanted)
 
     def find_duplicates(self, namespace: Name, digests: Collection[str]) -> dict[str, str]:
         """Those of the digests that are stored, with the id of the earliest entry that has it."""
-        wanted = _check_ids(digests)
+        wanted = check_ids(digests)
         with self._namespace(check_namespace(namespace), write=False) as (connection, number):
             return {} if number is None else reading.read_duplicates(connection, number, wanted)
 
     def get(self, namespace: Name, ids: Collection[str]) -> list[MemoryEntry]:
         """Those of the entries that are stored, in the order of ``ids``."""
-        wanted = _check_ids(ids)
+        wanted = check_ids(ids)
         with self._namespace(check_namespace(namespace), write=False) as (connection, number), self._sound():
             return [] if number is None else reading.read_entries(connection, number, wanted)
 
     def held(self, namespace: Name, ids: Collection[str]) -> list[HeldEntry]:
         """Those of the entries that are stored, in the order of ``ids``, with what is noted of them."""
-        wanted = _check_ids(ids)
+        wanted = check_ids(ids)
         with self._namespace(check_namespace(namespace), write=False) as (connection, number), self._sound():
             return [] if number is None else reading.read_held(connection, number, wanted)
 
@@ -269,10 +264,15 @@ class Store:
 
         Does not change the generation: what was said stays the same.
         """
-        wanted = _check_ids(ids)
+        wanted = check_ids(ids)
         with self._namespace(check_namespace(namespace), write=True) as (connection, number):
             if number is not None:
                 writing.touch_entries(connection, number, wanted, moment)
+
+    def fingerprints(self) -> list[str]:
+        """The models that scores were ever saved of."""
+        with self._access.reading() as connection:
+            return list_models(connection)
 
     def generation(self, namespace: Name) -> int:
         """A number that changes with every committed change of the namespace's entries or links.
@@ -281,7 +281,7 @@ class Store:
         namespace does not exist.
         """
         name = check_namespace(namespace)
-        with self._reading() as connection:
+        with self._access.reading() as connection:
             return reading.read_generation(connection, name)
 
     def forget(self, namespace: Name, *, ids: Collection[str]) -> Erased:
@@ -291,39 +291,74 @@ class Store:
         proportion to the file (about a second for 60 MB), so forget many ids in one call. The same holds
         for a :meth:`write` that replaces entries.
         """
-        wanted = _check_ids(ids)
-        with self._namespace(check_namespace(namespace), write=True) as (connection, number):
-            erased = Erased(0, 0, 0) if number is None else writing.remove_entries(connection, number, wanted)
-        return replace(erased, wiped=not erased.entries or self._wipe())
+        name, wanted = check_namespace(namespace), check_ids(ids)
+        with self._namespace(name, write=True) as (connection, number):
+            if number is None:
+                return Erased(0, 0, 0)
+            erased = writing.remove_entries(connection, number, wanted)
+        return replace(erased, namespace=name, wiped=not erased.entries or self._access.wipe())
 
     def clear(self, namespace: Name) -> Erased:
         """Remove a namespace with all it holds, its name included."""
-        with self._namespace(check_namespace(namespace), write=True) as (connection, number):
+        name = check_namespace(namespace)
+        with self._namespace(name, write=True) as (connection, number):
             if number is None:
                 return Erased(0, 0, 0)
             erased = writing.remove_namespace(connection, number)
-        return replace(erased, wiped=self._wipe())
+        return replace(erased, namespace=name, wiped=self._access.wipe())
 
     def namespaces(self) -> list[NamespaceInfo]:
         """Every namespace with its size, in the order of their creation."""
-        with self._reading() as connection, self._sound():
+        with self._access.reading() as connection, self._sound():
             return reading.list_namespaces(connection)
 
     def names(self, under: Name) -> list[Name]:
         """The namespaces at or under a name that hold an entry, in the order of their creation."""
         name = check_namespace(under)
-        with self._reading() as connection, self._sound():
+        with self._access.reading() as connection, self._sound():
             return reading.read_names(connection, name)
 
     @property
     def is_closed(self) -> bool:
         """Whether it was closed."""
-        return self._closed
+        return self._access.closed
+
+    def check(self) -> list[Fault]:
+        """Look at every row of the file; takes time in proportion to the file.
+
+        Returns:
+            What does not fit together; empty for a sound memory.
+        """
+        found: list[Fault] = []
+        try:
+            with self._access.reading() as connection:
+                found.extend(find_faults(connection))
+        except StoreUnavailableError:
+            raise
+        except StoreError as error:  # the damage may show only on the way, or at the end
+            found.append(Fault("file", str(error)))
+        # Of a memory that is kept nowhere nothing can be left.
+        return [fault for fault in found if fault.kind != "erasure" or self.path is not None]
+
+    def repair(self) -> Repaired:
+        """Mend what :meth:`check` finds, but for damage to the database itself, see :func:`.salvage` for that.
+
+        Raises:
+            StoreError: if the database itself is damaged; nothing was changed.
+        """
+        with self._access.writing() as connection:
+            repaired = mend_rows(connection)
+        self._access.wipe()
+        return repaired
+
+    def back_up(self, path: str | Path) -> Path:
+        """Write the memory as of now to a new file while it is in use, see :func:`.copying.back_up`."""
+        self._access.check_usable()
+        return copying.back_up(self._access.engine, self._access.path, path)
 
     def close(self) -> None:
         """Let go of the file. Calls after this fail; closing twice is fine."""
-        self._closed = True
-        self._engine.dispose()
+        self._access.close()
 
     def __enter__(self) -> Store:
         """The store itself; it is closed at the end of the block."""
@@ -337,90 +372,17 @@ class Store:
 
     @contextmanager
     def _namespace(self, name: Name, *, write: bool) -> Iterator[tuple[Connection, int | None]]:
-        with self._writing() if write else self._reading() as connection:
+        with self._access.writing() if write else self._access.reading() as connection:
             row = reading.find_namespace(connection, name)
             yield connection, None if row is None else row.number
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        self._check_usable()
-        # A memory without a file has one connection, so there readers queue as well.
-        turn = self._turn() if self._path is None else nullcontext()
-        with turn, sqlite.reading(self._engine, self._location) as connection:
-            yield connection
-
-    @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        self._check_usable()
-        with self._turn(), sqlite.writing(self._engine, self._location) as connection:
-            yield connection
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        # As with another process's lock, the wait ends: a call from inside a write's iterator would not.
-        if not self._lock.acquire(timeout=sqlite.BUSY_SECONDS):
-            raise StoreUnavailableError(
-                f"another call of this process used the memory {self._location} for "
-                f"{sqlite.BUSY_SECONDS:g} s: nothing of this call was stored; try again"
-            )
-        try:
-            yield
-        finally:
-            self._lock.release()
-
-    def _check_usable(self) -> None:
-        if self._closed:
-            raise StoreError(f"the memory {self._location} was closed: open it again")
-        if self._forked_in_use:
-            raise StoreError(
-                f"this process was forked while another thread used the memory {self._location}, which cannot be "
-                "used here: fork before it is opened, or start processes with the method 'spawn'"
-            )
-
-    def _leave_parent(self) -> None:
-        """Close, in a forked child, the connections it inherited.
-
-        With them SQLite believes that this process has the parent's locks, which a fork does not pass on. When
-        the parent closes its last connection it would then remove the log this process goes on writing to.
-        """
-        if self._lock.locked() or sqlite.is_in_use(self._engine):
-            self._forked_in_use = True
-        elif self._path is not None:
-            self._engine.dispose()
 
     @contextmanager
     def _sound(self) -> Iterator[None]:
         try:
             yield
         except (ValueError, TypeError, LookupError, OverflowError) as error:
-            raise sqlite.damaged(self._location, f"{type(error).__name__}: {error}") from error
+            raise sqlite.damaged(self._access.location, f"{type(error).__name__}: {error}") from error
 
     def _scan(self, connection: Connection, number: int) -> Iterator[EntryWrite]:
         with self._sound():
             yield from reading.read_writes(connection, number)
-
-    def _wipe(self) -> bool:
-        return self._path is None or sqlite.wipe(self._engine)
-
-
-_stores: WeakSet[Store] = WeakSet()
-
-
-def _after_fork() -> None:
-    for store in tuple(_stores):
-        store._leave_parent()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
-def _check_ids(ids: Collection[str]) -> list[str]:
-    """The ids in order, each once."""
-    if isinstance(ids, str):
-        raise InvalidInputError("pass a list of ids, not one text: its characters would be taken for ids")
-    if not isinstance(ids, Iterable):
-        raise InvalidInputError(f"pass a list of ids, not {ids!r}")
-    for id in ids:
-        check_text(id, "id")
-    return list(dict.fromkeys(ids))

@@ -178,7 +178,7 @@ def _check_header(header: dict[str, Any]) -> int | None:
     version = header.get("version")
     if type(version) is not int or version != _VERSION:
         raise InvalidInputError(
-            f"the export has version {version!r}, and this code reads {_VERSION}: upgrade this package"
+            f"the export has version {version!r:.80}, and this code reads {_VERSION}: upgrade this package"
         )
     announced = header.get("entries")
     if announced is not None and type(announced) is not int:

@@ -20,7 +20,8 @@ ORIGINS: Final[tuple[Origin, ...]] = ("said", "inferred", "generated")
 SAID: Final[int] = ORIGINS.index("said")
 INFERRED: Final[int] = ORIGINS.index("inferred")
 
-_MAX_WEIGHT: Final = float(np.finfo(np.float32).max)
+MAX_WEIGHT: Final = float(np.finfo(np.float32).max)
+"""The largest weight of a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class ConceptLink:
             raise InvalidInputError(f"the origin must be one of {', '.join(ORIGINS)}, not {self.origin!r}")
         if isinstance(self.weight, bool) or not isinstance(self.weight, float | int):
             raise InvalidInputError(f"the link weight must be a number, not {type(self.weight).__name__}")
-        if not 0 <= self.weight <= _MAX_WEIGHT:
+        if not 0 <= self.weight <= MAX_WEIGHT:
             raise InvalidInputError("the link weight must be finite and not negative")
 
     @property
@@ -179,7 +180,7 @@ class WriteOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What was removed.
+    """The receipt of an erasure: what was removed, without a word of what it said.
 
     Attributes:
         entries: Entries removed.
@@ -187,12 +188,19 @@ class Erased:
         links: Links removed, those of the dead concepts to other entries included.
         wiped: True when no byte of it is left in the file. False when other readers or the disk
             prevented that; the removal holds, and the next erasure or the next open finishes the wiping.
+        ids: The ids of the removed entries, in the order they were first stored.
+        namespace: Where they were; empty if there was no such namespace.
+        generation: The namespace's generation with the erasure (see :meth:`.Store.generation`), which says before and
+            after which other changes it was; 0 if nothing was removed.
     """
 
     entries: int
     concepts: int
     links: int
     wiped: bool = True
+    ids: tuple[str, ...] = ()
+    namespace: tuple[str, ...] = ()
+    generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,15 @@ from shared_core.store.values import ORIGINS, Anticipated, ConceptLink, EntryWri
 class NamespaceWriter:
     """What a write transaction has learnt about its namespace, and what it must settle before it ends."""
 
-    def __init__(self, connection: Connection, name: tuple[str, ...]) -> None:
-        """Read the namespace's counters; a namespace that does not exist is made."""
+    def __init__(self, connection: Connection, name: tuple[str, ...], *, anew: bool = False) -> None:
+        """Read the namespace's counters; a namespace that does not exist is made.
+
+        Args:
+            connection: The transaction.
+            name: The namespace.
+            anew: Replace links also where the content is the same.
+        """
+        self._anew = anew
         self._connection = connection
         row = find_namespace(connection, name)
         self._generation = next_moment(connection)
@@ -54,7 +61,7 @@ class NamespaceWriter:
         for write in writes:
             self._ids[write.id] = None
             digest = write.entry.digest
-            if digests.get(write.id) == digest:
+            if digests.get(write.id) == digest and not self._anew:
                 self._unchanged += 1
                 continue
             if write.id in digests:
@@ -214,26 +221,30 @@ def touch_entries(connection: Connection, namespace: int, ids: Sequence[str], mo
 
 def remove_entries(connection: Connection, namespace: int, ids: Sequence[str]) -> Erased:
     """Remove the entries of those ids that exist, and the concepts that die with them."""
-    seqs = list(_seqs(connection, namespace, ids).values())
-    if not seqs:
+    held = {seq: id for id, seq in _seqs(connection, namespace, ids).items()}
+    if not held:
         return Erased(0, 0, 0)
+    seqs = sorted(held)
     touched, removed = remove_links(connection, namespace, seqs)
     for places in chunks(seqs):
         connection.execute(delete(entries).where(entries.c.namespace == namespace, entries.c.seq.in_(places)))
     dead, orphaned = settle(connection, namespace, touched)
-    bump(connection, namespace, erased=True)
-    return Erased(len(seqs), dead, removed + orphaned)
+    generation = bump(connection, namespace, erased=True)
+    gone = tuple(held[seq] for seq in seqs)
+    return Erased(len(seqs), dead, removed + orphaned, ids=gone, generation=generation)
 
 
 def remove_namespace(connection: Connection, namespace: int) -> Erased:
     """Remove a namespace with all it holds."""
-    bump(connection, namespace, erased=True)
+    generation = bump(connection, namespace, erased=True)
+    query = select(entries.c.id).where(entries.c.namespace == namespace).order_by(entries.c.seq)
+    gone = tuple(connection.execute(query).scalars())
     _, _, linked, held, known = [
         connection.execute(delete(table).where(table.c.namespace == namespace)).rowcount
         for table in (scores, anticipations, links, entries, concepts)
     ]
     connection.execute(delete(namespaces).where(namespaces.c.number == namespace))
-    return Erased(held, known, linked)
+    return Erased(held, known, linked, ids=gone, generation=generation)
 
 
 def remove_links(connection: Connection, namespace: int, seqs: Sequence[int]) -> tuple[set[int], int]:
@@ -257,7 +268,7 @@ def settle(connection: Connection, namespace: int, touched: Collection[int]) -> 
     """
     dead = orphaned = 0
     for chunk in chunks(sorted(touched)):
-        surfaces = _surfaces(connection, namespace, chunk)
+        surfaces = due_surfaces(connection, namespace, chunk)
         changed = [{"c": concept, "s": surface} for concept, (surface, stale) in surfaces.items() if stale]
         if changed:
             one = (concepts.c.namespace == namespace) & (concepts.c.number == bindparam("c"))
@@ -273,24 +284,7 @@ def settle(connection: Connection, namespace: int, touched: Collection[int]) -> 
     return dead, orphaned
 
 
-def bump(connection: Connection, namespace: int, *, erased: bool = False, **counters: int) -> None:
-    """Give the namespace a new generation.
-
-    Generations come from one counter of the file, so that a namespace that was cleared and made again never
-    shows an old one: another process would take its stale snapshot for current. ``erased`` also notes that what
-    was read before cannot be brought up to date by adding to it.
-    """
-    generation = next_moment(connection)
-    connection.execute(update(memory_state).values(generation=generation))
-    if erased:
-        connection.execute(update(memory_state).values(unwiped=generation))
-        counters["erased"] = generation
-    connection.execute(
-        update(namespaces).where(namespaces.c.number == namespace).values(generation=generation, **counters)
-    )
-
-
-def _surfaces(connection: Connection, namespace: int, chunk: Sequence[int]) -> dict[int, tuple[str, bool]]:
+def due_surfaces(connection: Connection, namespace: int, chunk: Sequence[int]) -> dict[int, tuple[str, bool]]:
     """Surface due to each concept that something grounds, and whether it differs from the present one."""
     earliest = (
         select(links.c.concept, func.min(links.c.seq).label("seq"))
@@ -305,6 +299,24 @@ def _surfaces(connection: Connection, namespace: int, chunk: Sequence[int]) -> d
         .where(links.c.namespace == namespace)
     )
     return {concept: (surface, stale) for concept, surface, stale in connection.execute(query)}
+
+
+def bump(connection: Connection, namespace: int, *, erased: bool = False, **counters: int) -> int:
+    """Give the namespace a new generation, and return it.
+
+    Generations come from one counter of the file, so that a namespace that was cleared and made again never
+    shows an old one: another process would take its stale snapshot for current. ``erased`` also notes that what
+    was read before cannot be brought up to date by adding to it.
+    """
+    generation = next_moment(connection)
+    connection.execute(update(memory_state).values(generation=generation))
+    if erased:
+        connection.execute(update(memory_state).values(unwiped=generation))
+        counters["erased"] = generation
+    connection.execute(
+        update(namespaces).where(namespaces.c.number == namespace).values(generation=generation, **counters)
+    )
+    return generation
 
 
 def _make_namespace(connection: Connection, name: tuple[str, ...], moment: int) -> int:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from shared_core import MemoryEntry, SchemaMemory
-from shared_core.models import TransformersModel
+
+if TYPE_CHECKING:  # imports torch, which the tests of the store do without
+    from shared_core.models import TransformersModel
 
 _SAID = {
     ("allotment", 3): [
@@ -63,6 +65,8 @@ def turns() -> list[MemoryEntry]:
 @pytest.fixture(scope="session")
 def sensible_model(embedded: TransformersModel) -> TransformersModel:
     """The embedded model on one thread: beside another busy process that is many times faster than on two."""
+    from shared_core.models import TransformersModel
+
     return TransformersModel(embedded._model, embedded._tokenizer, threads=1)
 
 

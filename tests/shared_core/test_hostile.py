@@ -222,7 +222,7 @@ def test_a_disk_that_fills_up_while_entries_are_assimilated_loses_nothing(open_m
 
     def fill(progress):
         if progress.stage == "assimilating" and progress.done:
-            with memory._store._engine.connect() as connection:
+            with memory._store._access.engine.connect() as connection:
                 connection.exec_driver_sql("PRAGMA max_page_count = 1")
 
     with pytest.raises(StoreUnavailableError, match="space"):
@@ -243,7 +243,7 @@ def test_a_memory_whose_file_went_away_says_so(open_memory, tmp_path, turns):
     memory.recall("beehive")
     for file in tmp_path.glob("memory.db*"):
         file.unlink()
-    memory._store._engine.dispose()  # as when the connection is lost
+    memory._store._access.engine.dispose()  # as when the connection is lost
     for call in (
         lambda: memory.recall("beehive"),
         lambda: memory.explain("beehive", "t02"),

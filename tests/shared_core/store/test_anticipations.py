@@ -157,7 +157,7 @@ def test_an_assimilation_lands_whole(store, monkeypatch):
 def test_columns_of_a_damaged_row_are_refused(store, damage):
     store.write(NAME, [EntryWrite(MemoryEntry("one", id="a"))])
     store.save_anticipations(NAME, anticipated("tiny", {"a": {1: -1.0}}))
-    with store._engine.begin() as connection:
+    with store._access.engine.begin() as connection:
         connection.exec_driver_sql(f"UPDATE anticipations SET {damage}")
     with pytest.raises(StoreError, match="damaged"):
         store.load_anticipations(NAME, "tiny", store.load(NAME))

@@ -39,6 +39,10 @@ WRITES = st.lists(
 )
 
 
+def counts(erased):
+    return erased.entries, erased.concepts, erased.links
+
+
 @dataclass
 class Held:
     seq: int
@@ -137,16 +141,22 @@ class Histories(RuleBasedStateMachine):
     def forget(self, namespace, ids):
         model = self.model(namespace)
         before = model.size()
-        gone = [model.held.pop(id) for id in set(ids) if id in model.held]
+        gone = sorted((model.held.pop(id) for id in set(ids) if id in model.held), key=lambda held: held.seq)
         model.prune()
         lost = (old - new for old, new in zip(before, model.size(), strict=True))
-        assert self.store.forget(namespace, ids=ids) == Erased(*lost)
+        erased = self.store.forget(namespace, ids=ids)
+        named = tuple(held.entry.id for held in gone)
         if gone:
             self.changed(namespace)
+            assert erased == Erased(*lost, True, named, namespace, self.generations[namespace])
+        else:
+            assert counts(erased) == (0, 0, 0)
 
     @rule(namespace=NAMESPACES)
     def clear(self, namespace):
-        assert self.store.clear(namespace) == Erased(*self.model(namespace).size())
+        erased = self.store.clear(namespace)
+        assert counts(erased) == self.model(namespace).size()
+        assert set(erased.ids) == self.model(namespace).held.keys()
         self.models[namespace] = Model()
         self.generations[namespace] = 0
 
@@ -179,6 +189,7 @@ class Histories(RuleBasedStateMachine):
         for namespace, model in self.models.items():
             assert sizes.pop(namespace, (0, 0)) == model.size()[:2]
         assert not sizes
+        assert self.store.check() == []
 
     def teardown(self):
         self.store.close()

@@ -399,7 +399,7 @@ def test_a_deleted_file_is_not_started_anew(path):
     store.close()
     with Store.open(path) as store:
         path.unlink()
-        store._engine.dispose()
+        store._access.engine.dispose()
         with pytest.raises(StoreUnavailableError):
             store.load(ANNA)
     assert not path.exists()

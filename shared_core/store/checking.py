@@ -1,0 +1,153 @@
+"""Whether what a file holds fits together: looked at row by row, by other statements than those that read a memory.
+
+No fault quotes what is remembered: places, numbers and ids say where it is, and a report may be shown to anyone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from sqlalchemy import ColumnElement, Connection, Row, func, or_, select, text
+
+from shared_core.entry import check_namespace
+from shared_core.errors import InvalidInputError
+from shared_core.store.anticipating import anticipation_faults
+from shared_core.store.reading import CHUNK, chunks, decode_entry, encode_name, grounded
+from shared_core.store.scoring import score_faults
+from shared_core.store.tables import concepts, entries, links, memory_state, namespaces
+from shared_core.store.values import MAX_WEIGHT, ORIGINS
+from shared_core.store.writing import due_surfaces
+
+FaultKind: TypeAlias = Literal["file", "erasure", "counter", "entry", "concept", "link", "scores", "trie", "graph"]
+"""Where a fault is. ``file``: the database itself; only salvaging helps. ``erasure``: bytes of erased content may be
+left. All others are mended by a repair; ``trie`` and ``graph`` are derived whenever a memory is opened."""
+
+_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something in a memory that does not fit together.
+
+    Attributes:
+        kind: See :data:`FaultKind`.
+        what: What is wrong and where, in words; never remembered text.
+        namespace: In which namespace; ``None`` for the file.
+    """
+
+    kind: FaultKind
+    what: str
+    namespace: tuple[str, ...] | None = None
+
+
+def find_faults(connection: Connection) -> Iterator[Fault]:
+    """Everything that is wrong with the rows of a file, inside one read transaction.
+
+    Where the database itself is damaged, nothing else is looked at: no answer could be relied on.
+
+    Raises:
+        sqlalchemy.exc.SQLAlchemyError: if the damage does not even let it be looked at.
+    """
+    broken = [Fault("file", what) for what in _structure(connection)]
+    yield from broken
+    if broken:
+        return
+    for table, row, parent, _ in connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(_SHOWN):
+        where = "a row" if row is None else f"row {row}"
+        yield Fault("link", f"{where} of {table} belongs to no row of {parent}")
+    clock = connection.execute(select(memory_state)).all()
+    if len(clock) != 1:
+        yield Fault("counter", f"the file's state has {len(clock)} rows, not one")
+        return
+    if clock[0].unwiped:
+        yield Fault("erasure", "an erasure is not finished: open the memory while nobody else uses it")
+    for row in connection.execute(select(namespaces).order_by(namespaces.c.number)).all():
+        name = decode_name(row.name)
+        if name is None:
+            yield Fault("counter", f"the name of namespace {row.number} cannot be read")
+        if row.generation > clock[0].generation or row.erased > clock[0].generation:
+            yield Fault("counter", "the generation is ahead of the file's clock", name)
+        for kind, what in _namespace_faults(connection, row):
+            yield Fault(kind, what, name)
+
+
+def decode_name(encoded: object) -> tuple[str, ...] | None:
+    """A namespace's name as it is stored; ``None`` if it is not in its canonical form."""
+    try:
+        name = check_namespace(tuple(json.loads(encoded))) if isinstance(encoded, str) else None
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return name if name is not None and encode_name(name) == encoded else None
+
+
+def unusable_link() -> ColumnElement[bool]:
+    """That a link's weight, origin or surface cannot be."""
+    in_range = links.c.weight.between(0, MAX_WEIGHT) & (func.typeof(links.c.weight) == "real")
+    known = links.c.origin.between(0, len(ORIGINS) - 1) & (func.typeof(links.c.origin) == "integer")
+    worded = grounded() == (func.typeof(links.c.surface) == "text")
+    return ~func.coalesce(in_range & known & worded, False)
+
+
+def unusable_concept() -> ColumnElement[bool]:
+    """That a concept's key or surface cannot be."""
+    return or_(
+        *(
+            (func.typeof(column) != "text") | (func.trim(column) == "") | (func.instr(column, text("char(0)")) > 0)
+            for column in (concepts.c.key, concepts.c.surface)
+        )
+    )
+
+
+def _structure(connection: Connection) -> Iterator[str]:
+    for (found,) in connection.exec_driver_sql(f"PRAGMA integrity_check({_SHOWN})"):
+        if found != "ok":
+            yield " ".join(str(found).split())
+
+
+def _namespace_faults(connection: Connection, namespace: Row[Any]) -> Iterator[tuple[FaultKind, str]]:
+    number = namespace.number
+    for counter, column in ((namespace.next_seq, entries.c.seq), (namespace.next_concept, concepts.c.number)):
+        last = connection.scalar(select(func.max(column)).where(column.table.c.namespace == number))
+        if last is not None and last >= counter:
+            yield "counter", f"the next number of {column.table.name} is {counter}, and {last} is taken"
+    yield from (("entry", what) for what in _entry_faults(connection, namespace))
+    yield from (("concept", what) for what in _concept_faults(connection, number))
+    wrong = select(links.c.seq, links.c.concept).where(links.c.namespace == number, unusable_link())
+    for seq, concept in connection.execute(wrong):
+        yield "link", f"the link of entry {seq} to concept {concept} has no usable weight, origin or surface"
+    yield from (("scores", what) for what in score_faults(connection, number).values())
+    yield from (("scores", what) for what in anticipation_faults(connection, number).values())
+
+
+def _entry_faults(connection: Connection, namespace: Row[Any]) -> Iterator[str]:
+    last = -1
+    query = select(entries).where(entries.c.namespace == namespace.number).order_by(entries.c.seq).limit(CHUNK)
+    while rows := connection.execute(query.where(entries.c.seq > last)).all():
+        for row in rows:
+            try:
+                digest = decode_entry(row).digest
+            except (InvalidInputError, ValueError, TypeError, RecursionError) as error:
+                yield f"entry {row.seq} cannot be read ({type(error).__name__})"
+                continue
+            if digest != row.digest:
+                yield f"entry {row.seq} is not what was stored: its digest differs"
+            if row.changed > namespace.generation:
+                yield f"entry {row.seq} was changed after the namespace was"
+        last = rows[-1].seq
+
+
+def _concept_faults(connection: Connection, namespace: int) -> Iterator[str]:
+    theirs = concepts.c.namespace == namespace
+    for number in connection.execute(select(concepts.c.number).where(theirs, unusable_concept())).scalars():
+        yield f"concept {number} has no usable key or surface"
+    numbers = connection.execute(select(concepts.c.number).where(theirs).order_by(concepts.c.number)).scalars().all()
+    for chunk in chunks(numbers):
+        surfaces = due_surfaces(connection, namespace, chunk)
+        for number in chunk:
+            if number not in surfaces:
+                yield f"concept {number} is said by no entry"
+            elif surfaces[number][1]:
+                yield f"concept {number} is not worded as its earliest entry words it"

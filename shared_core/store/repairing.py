@@ -1,0 +1,181 @@
+"""Making what a file holds fit together again, in one write transaction. Entries are the truth, the rest follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+
+from shared_core.errors import InvalidInputError
+from shared_core.store.anticipating import anticipation_faults, drop_anticipations
+from shared_core.store.checking import decode_name, unusable_concept, unusable_link
+from shared_core.store.reading import CHUNK, chunks, decode_entry, encode_name
+from shared_core.store.scoring import drop_models, score_faults
+from shared_core.store.tables import anticipations, concepts, entries, links, memory_state, models, namespaces, scores
+from shared_core.store.writing import bump, due_surfaces, settle
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What a repair did.
+
+    Attributes:
+        done: What was mended, in words; never remembered text.
+        bare: Entries that lost links, so that their concepts must be distilled again, by namespace.
+    """
+
+    done: tuple[str, ...] = ()
+    bare: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+
+
+def mend_rows(connection: Connection) -> Repaired:
+    """Mend every fault that :func:`.find_faults` finds, but for those of the database itself.
+
+    Nothing that can be read is removed from an entry: what cannot be is left out, and said.
+    """
+    connection.exec_driver_sql("REINDEX")
+    done = [*_mend_clock(connection), *_name_namespaces(connection)]
+    bare: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for row in connection.execute(select(namespaces)).all():
+        mended, stripped = _mend_namespace(connection, row)
+        name = decode_name(row.name)
+        assert name is not None
+        done += [f"{what} in namespace {name!r}" for what in mended]
+        if mended:
+            bump(connection, row.number, erased=True)  # whoever follows the namespace reads all of it anew
+        if stripped:
+            bare[name] = stripped
+    return Repaired(tuple(done), bare)
+
+
+def _mend_clock(connection: Connection) -> Iterator[str]:
+    rows = connection.execute(select(memory_state)).all()
+    seen = [
+        *(row.generation for row in rows),
+        connection.scalar(select(func.max(func.max(namespaces.c.generation, namespaces.c.erased)))) or 0,
+        connection.scalar(select(func.max(entries.c.changed))) or 0,
+        connection.scalar(select(func.max(scores.c.saved))) or 0,
+    ]
+    if len(rows) != 1 or rows[0].generation < max(seen):
+        connection.execute(delete(memory_state))
+        # What may lie in unused bytes is not known: the file is written afresh.
+        connection.execute(insert(memory_state).values(id=1, generation=max(seen), unwiped=max(*seen, 1)))
+        yield "set the file's clock"
+
+
+def _name_namespaces(connection: Connection) -> Iterator[str]:
+    """Give every number that rows belong to a namespace with a name that can be read."""
+    for row in connection.execute(select(namespaces)).all():
+        if decode_name(row.name) is None:
+            found = encode_name(("recovered", str(row.number)))
+            connection.execute(update(namespaces).where(namespaces.c.number == row.number).values(name=found))
+            yield f"gave namespace {row.number} the name {found}"
+    known = select(namespaces.c.number)
+    for number in connection.execute(select(entries.c.namespace).distinct().where(entries.c.namespace.not_in(known))):
+        name = encode_name(("recovered", str(number[0])))
+        values = {"number": number[0], "name": name, "generation": 0, "next_seq": 0, "next_concept": 0, "erased": 0}
+        connection.execute(insert(namespaces).values(values))
+        yield f"gave the entries of namespace {number[0]}, which was lost, the name {name}"
+    for table in (anticipations, links, concepts, scores):
+        if connection.execute(delete(table).where(table.c.namespace.not_in(known))).rowcount:
+            yield f"removed {table.name} of a namespace that was lost"
+
+
+def _mend_namespace(connection: Connection, namespace: Row[Any]) -> tuple[list[str], tuple[str, ...]]:
+    """What was done, and the ids of the entries that lost links."""
+    number = namespace.number
+    done = list(_mend_entries(connection, number))
+    for table in (anticipations, scores):
+        lost = (table.c.namespace == number) & table.c.model.not_in(select(models.c.number))
+        if connection.execute(delete(table).where(lost)).rowcount:
+            done.append(f"removed {table.name} of a model that was lost")
+    faulty = score_faults(connection, number)
+    drop_models(connection, number, faulty)
+    if faulty:
+        done.append(f"dropped the scores of {len(faulty)} models")
+    unreadable = anticipation_faults(connection, number)
+    drop_anticipations(connection, number, unreadable)
+    if unreadable:
+        done.append(f"dropped what models expected of {len({seq for seq, _ in unreadable})} entries")
+    stripped = _remove_links(connection, number)
+    if stripped:
+        done.append(f"removed faulty links of {len(stripped)} entries")
+    touched = connection.execute(select(concepts.c.number).where(concepts.c.namespace == number)).scalars().all()
+    stale = sum(differs for some in chunks(touched) for _, differs in due_surfaces(connection, number, some).values())
+    if stale:
+        done.append(f"worded {stale} concepts as their earliest entries do")
+    dead, orphaned = settle(connection, number, touched)
+    if dead or orphaned:
+        done.append(f"removed {dead} concepts that no entry says")
+    done += _mend_counters(connection, namespace)
+    ids = (
+        connection.execute(select(entries.c.id).where(entries.c.namespace == number, entries.c.seq.in_(some)))
+        for some in chunks(sorted(stripped))
+    )
+    return done, tuple(id for found in ids for id in found.scalars())
+
+
+def _mend_entries(connection: Connection, namespace: int) -> Iterator[str]:
+    last = -1
+    query = select(entries).where(entries.c.namespace == namespace).order_by(entries.c.seq).limit(CHUNK)
+    while rows := connection.execute(query.where(entries.c.seq > last)).all():
+        for row in rows:
+            this = (entries.c.namespace == namespace) & (entries.c.seq == row.seq)
+            unreadable = _unreadable(row)
+            if unreadable is None:
+                for table in (links, anticipations):
+                    connection.execute(delete(table).where(table.c.namespace == namespace, table.c.seq == row.seq))
+                connection.execute(delete(entries).where(this))
+                yield f"removed entry {row.seq}, which holds no text"
+                continue
+            values: dict[str, Any] = dict.fromkeys(unreadable)
+            digest = decode_entry(_without(row, unreadable)).digest
+            if unreadable or digest != row.digest:
+                connection.execute(update(entries).where(this).values(digest=digest, **values))
+                yield f"entry {row.seq}: {', '.join([*unreadable, 'digest'])} set anew"
+        last = rows[-1].seq
+
+
+def _unreadable(row: Row[Any]) -> tuple[str, ...] | None:
+    """The fields that have to be left out so that an entry can be read; ``None`` if nothing would be left."""
+    optional = ("metadata", "occurred_at", "caption", "session", "speaker")
+    for without in ((), *((name,) for name in optional), optional):
+        try:
+            decode_entry(_without(row, without))
+        except (InvalidInputError, ValueError, TypeError, RecursionError):
+            continue
+        return without
+    return None
+
+
+def _without(row: Row[Any], fields: tuple[str, ...]) -> Any:  # noqa: ANN401 - a row, as far as reading goes
+    return type("Row", (), {**row._mapping, **dict.fromkeys(fields)})
+
+
+def _remove_links(connection: Connection, namespace: int) -> set[int]:
+    """Remove what links nothing, and every link of concepts that cannot be; returns the entries that had some."""
+    theirs = links.c.namespace == namespace
+    seqs = select(entries.c.seq).where(entries.c.namespace == namespace)
+    usable = select(concepts.c.number).where(concepts.c.namespace == namespace, ~unusable_concept())
+    wrong = unusable_link() | links.c.concept.not_in(usable)
+    stripped = set(connection.execute(select(links.c.seq).where(theirs, wrong)).scalars())
+    connection.execute(delete(links).where(theirs, wrong | links.c.seq.not_in(seqs)))
+    return stripped
+
+
+def _mend_counters(connection: Connection, namespace: Row[Any]) -> Iterator[str]:
+    counters: dict[str, int] = {}
+    for name, column in (("next_seq", entries.c.seq), ("next_concept", concepts.c.number)):
+        last = connection.scalar(select(func.max(column)).where(column.table.c.namespace == namespace.number))
+        if last is not None and last >= getattr(namespace, name):
+            counters[name] = last + 1
+    if counters:
+        connection.execute(update(namespaces).where(namespaces.c.number == namespace.number).values(counters))
+        yield f"set {' and '.join(counters)}"
+    stale = connection.scalar(
+        select(func.count()).where(entries.c.namespace == namespace.number, entries.c.changed > namespace.generation)
+    )
+    if stale:
+        yield f"counted {stale} entries as changed"

@@ -1,0 +1,146 @@
+"""Rebuilding what is derived from entries, and carrying entries over from a file that is damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+
+from shared_core.entry import MemoryEntry
+from shared_core.errors import InvalidInputError, StoreError
+from shared_core.evolution import said_concepts
+from shared_core.store import EntryWrite, Lost, Store, read_salvageable
+
+_TOGETHER = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What a repair did.
+
+    Attributes:
+        done: What was mended, in words; never remembered text. Empty if there was nothing to mend.
+        waiting: Entries whose concepts were distilled again, which wait for assimilation by the model.
+        kept: A copy of the memory as it was before; ``None`` if nothing was changed.
+    """
+
+    done: tuple[str, ...]
+    waiting: int
+    kept: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Salvaged:
+    """What could be carried over from a damaged file.
+
+    Attributes:
+        entries: Entries that are in the new memory.
+        lost: What could not be read.
+    """
+
+    entries: int
+    lost: tuple[Lost, ...]
+
+
+def repair_memory(path: str | Path) -> Mended:
+    """Mend everything that a check finds, but for damage to the database itself.
+
+    If there is something to mend, a copy of the memory as it was is kept beside it first. It holds all that was
+    remembered: delete it when the repair has proved good.
+
+    Raises:
+        NotFoundError: if there is no memory.
+        StoreError: if the database itself is damaged, which :func:`salvage_memory` is for; nothing was changed.
+    """
+    with Store.open(path, create=False) as store:
+        faults = store.check()
+        if any(fault.kind == "file" for fault in faults):
+            reason = next(fault.what for fault in faults if fault.kind == "file")
+            raise StoreError(
+                f"the database {path} itself is damaged ({reason}): nothing was changed; restore a backup, or carry "
+                "over what can be read with `scg repair --into NEW_FILE`"
+            )
+        if not faults:
+            return Mended((), 0, None)
+        kept = _keep(store)
+        repaired = store.repair()
+        waiting = sum(_distil_again(store, name, store.get(name, ids)) for name, ids in repaired.bare.items())
+        return Mended(repaired.done, waiting, kept)
+
+
+def rebuild_memory(path: str | Path) -> Mended:
+    """Distil the concepts of all entries anew, and drop what models computed; entries then wait for assimilation.
+
+    Raises:
+        As :func:`repair_memory`.
+    """
+    mended = repair_memory(path)
+    with Store.open(path, create=False) as store:
+        kept = mended.kept or _keep(store)
+        names = [info.name for info in store.namespaces()]
+        waiting = 0
+        for name in names:
+            entries = _entries(store, name)
+            while chunk := list(islice(entries, _TOGETHER)):
+                waiting += _distil_again(store, name, chunk)
+        return Mended((*mended.done, f"distilled {waiting} entries anew"), waiting, kept)
+
+
+def salvage_memory(damaged: str | Path, into: str | Path) -> Salvaged:
+    """Carry every entry that can be read over to a new memory, in which all else is made anew.
+
+    The damaged file is left as it is. Entries then wait for assimilation.
+
+    Raises:
+        InvalidInputError: if the new file exists already.
+        NotFoundError: if there is no damaged file.
+        StoreError: if nothing can be read of it, or the new file cannot be written.
+    """
+    target = Path(into).absolute()
+    if target.exists():
+        raise InvalidInputError(f"{target} exists already: name a new file to carry entries over to")
+    lost: list[Lost] = []
+    found = read_salvageable(Path(damaged).absolute())
+    first = next(found, None)  # before a new file is made
+    entries = 0
+    with Store.open(target) as store:
+        by_name: dict[tuple[str, ...], list[MemoryEntry]] = {}
+        for one in chain([first], found) if first is not None else ():
+            if isinstance(one, Lost):
+                lost.append(one)
+                continue
+            name, entry = one
+            by_name.setdefault(name, []).append(entry)
+            if len(by_name[name]) == _TOGETHER:
+                entries += store.write(name, _writes(by_name.pop(name))).added
+        for name, rest in by_name.items():
+            entries += store.write(name, _writes(rest)).added
+    return Salvaged(entries, tuple(lost))
+
+
+def _keep(store: Store) -> Path:
+    """A copy of the memory beside it, under a name that is free."""
+    if store.path is None:
+        raise InvalidInputError("a memory that is kept nowhere cannot be repaired: pass a file")
+    number = 0
+    while True:
+        copy = store.path.with_name(f"{store.path.name}.before-repair{f'-{number}' if number else ''}")
+        if not copy.exists():
+            return store.back_up(copy)
+        number += 1
+
+
+def _entries(store: Store, name: tuple[str, ...]) -> Iterator[MemoryEntry]:
+    last = -1
+    while page := store.page(name, last):
+        yield from (held.entry for held in page)
+        last = page[-1].seq
+
+
+def _distil_again(store: Store, name: tuple[str, ...], entries: Iterable[MemoryEntry]) -> int:
+    return store.write(name, _writes(entries), anew=True).updated
+
+
+def _writes(entries: Iterable[MemoryEntry]) -> list[EntryWrite]:
+    return [EntryWrite(entry, tuple(said_concepts(entry)), assimilated=entry.is_silent) for entry in entries]

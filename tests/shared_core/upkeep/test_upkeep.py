@@ -1,0 +1,276 @@
+"""A check finds what does not fit together, a repair mends it, and what is damaged beyond that is carried over."""
+
+import random
+import shutil
+import sqlite3
+
+import numpy as np
+import pytest
+
+from shared_core.entry import MemoryEntry
+from shared_core.errors import InvalidInputError, NotFoundError, StoreError
+from shared_core.evolution import said_concepts
+from shared_core.store import Anticipated, Anticipation, ConceptLink, EntryWrite, KeyScores, Store
+from shared_core.upkeep import check_memory, rebuild_memory, repair_memory, salvage_memory
+
+ANNA, BEN = ("anna",), ("ben",)
+ENTRIES = 12
+"""In each of the two namespaces."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, turns):
+    """A memory of two namespaces with everything in it that a memory has."""
+    turns = turns[:ENTRIES]
+    path = tmp_path_factory.mktemp("made") / "memory.db"
+    with Store.open(path) as store:
+        for name in (ANNA, BEN):
+            store.write(name, [EntryWrite(turn, tuple(said_concepts(turn)), assimilated=False) for turn in turns])
+            keys = [key for key, _ in store.load(name).concepts]
+            store.assimilate(name, {"t01": [ConceptLink(key, key, 0.5, "inferred") for key in keys[-3:]]})
+            scores = {
+                key: KeyScores(np.array([number, 7], np.int32), np.full(3, -1, np.float32))
+                for number, key in enumerate(keys)
+            }
+            store.save_scores(name, "tiny", scores)
+            expected = Anticipation(np.array([7, 9], np.int32), np.array([-1, -2], np.float32))
+            store.save_anticipations(name, Anticipated("tiny", {turn.id: expected for turn in turns}))
+    return path
+
+
+@pytest.fixture
+def path(made, tmp_path):
+    return shutil.copy(made, tmp_path / "memory.db")
+
+
+def change(path, *statements):
+    """Change rows behind the store's back."""
+    connection = sqlite3.connect(path)
+    with connection:
+        for statement in statements:
+            connection.execute(statement)
+    connection.close()
+
+
+def content(path):
+    with Store.open(path, create=False) as store:
+        return {
+            info.name: [(one.entry, one.links) for one in list(scanned)]
+            for info in store.namespaces()
+            for _, scanned in [_scan(store, info.name)]
+        }
+
+
+def _scan(store, name):
+    with store.scan(name) as (count, scanned):
+        return count, list(scanned)
+
+
+def test_a_sound_memory_is_sound(made):
+    checked = check_memory(made)
+    assert checked.faults == ()
+    assert (checked.namespaces, checked.entries) == (2, 2 * ENTRIES)
+    assert checked.concepts > 50
+    assert repair_memory(made).done == ()
+
+
+FAULTS = {
+    "a text that was changed": ("entry", "UPDATE entries SET text = 'I planted weeds' WHERE seq = 3"),
+    "metadata that is no JSON": ("entry", "UPDATE entries SET metadata = '{' WHERE seq = 3"),
+    "a time that is none": ("entry", "UPDATE entries SET occurred_at = 'yesterday' WHERE seq = 3"),
+    "an entry newer than its namespace": ("entry", "UPDATE entries SET changed = 999 WHERE seq = 3"),
+    "a concept that nothing says": ("concept", "INSERT INTO concepts VALUES (1, 9999, 'ghost', 'ghost')"),
+    "a concept worded as nobody does": ("concept", "UPDATE concepts SET surface = 'ghost' WHERE number = 3"),
+    "a concept without a key": ("concept", "UPDATE concepts SET key = ' ' WHERE number = 3"),
+    "a concept that is no text": ("concept", "UPDATE concepts SET key = x'00' WHERE number = 3"),
+    "a concept that is gone": ("link", "DELETE FROM concepts WHERE namespace = 1 AND number = 3"),
+    "an entry that is gone": ("link", "DELETE FROM entries WHERE namespace = 1 AND seq = 3"),
+    "a link of no origin": ("link", "UPDATE links SET origin = 7 WHERE seq = 3"),
+    "a link of no weight": ("link", "UPDATE links SET weight = 9e999 WHERE seq = 3"),
+    "a said link without words": ("link", "UPDATE links SET surface = NULL WHERE seq = 3 AND origin = 0"),
+    "scores that do not fit": ("scores", "UPDATE scores SET sizes = x'ffffffff'"),
+    "scores of a concept that is gone": ("scores", "UPDATE scores SET concepts = zeroblob(length(concepts))"),
+    "an expectation that cannot be read": ("scores", "UPDATE anticipations SET logprobs = x'00' WHERE seq = 3"),
+    "an expectation that is no blob": ("scores", "UPDATE anticipations SET token_ids = '12345678' WHERE seq = 3"),
+    "an expectation beyond certainty": ("scores", "UPDATE anticipations SET logprobs = x'003c003c' WHERE seq = 3"),
+    "an expectation of an entry that is gone": ("scores", "INSERT INTO anticipations VALUES (1, 999, 1, x'', x'')"),
+    "a model that is gone": ("link", "DELETE FROM models"),
+    "a number that would be given again": ("counter", "UPDATE namespaces SET next_seq = 3, next_concept = 3"),
+    "a generation ahead of the clock": ("counter", "UPDATE namespaces SET generation = 999"),
+    "a name that cannot be read": ("counter", "UPDATE namespaces SET name = 'anna' WHERE number = 1"),
+    "a clock that is gone": ("counter", "DELETE FROM memory_state"),
+    "an erasure that was cut off": ("erasure", "UPDATE memory_state SET unwiped = 5"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found_and_mended(path, name):
+    kind, statement = FAULTS[name]
+    change(path, statement)
+    if kind == "erasure":  # opening finishes it
+        assert check_memory(path).faults == ()
+        return
+    faults = check_memory(path).faults
+    assert kind in {fault.kind for fault in faults}
+    text = " ".join(fault.what for fault in faults)
+    assert not any(word in text for word in ("carrot", "planted", "ghost"))  # a report may be shown to anyone
+    mended = repair_memory(path)
+    assert mended.done
+    assert check_memory(path).faults == ()
+    # As it was before is kept beside it.
+    assert {fault.kind for fault in check_memory(mended.kept).faults} >= {kind} - {"counter"}
+    with Store.open(path) as store:
+        names = {info.name for info in store.namespaces()}
+        first = ("recovered", "1") if name == "a name that cannot be read" else ANNA
+        assert names == {first, BEN}
+        assert len(store.load(first).entries) == ENTRIES - (name == "an entry that is gone")
+
+
+def test_what_a_model_expects_of_other_entries_outlives_a_repair(path):
+    change(path, "UPDATE anticipations SET logprobs = x'00' WHERE namespace = 1 AND seq = 3")
+    assert repair_memory(path).done == ("dropped what models expected of 1 entries in namespace ('anna',)",)
+    with Store.open(path) as store:
+        for name, known in ((ANNA, [0, 1, 2, *range(4, ENTRIES)]), (BEN, [*range(ENTRIES)])):
+            assert store.load_anticipations(name, "tiny", store.load(name)).entry.tolist() == known
+
+
+def test_the_model_completes_a_memory_that_was_repaired_rebuilt_or_carried_over(open_memory, tmp_path, turns):
+    """What it computed is there again as it was: concepts, links, and what it expects of each entry."""
+    path, new = tmp_path / "memory.db", tmp_path / "new.db"
+
+    def computed(place):
+        with open_memory(place) as memory:
+            memory.consolidate()
+            [fingerprint], state = memory.store.fingerprints(), memory.store.load(memory.namespace)
+            expected = memory.store.load_anticipations(memory.namespace, fingerprint, state)
+            with memory.store.scan(memory.namespace) as (_, writes):
+                links = [(write.entry, set(write.links)) for write in writes]
+            return links, [column.tolist() for column in (expected.entry, expected.tokens)]
+
+    with open_memory("memory.db") as memory:
+        memory.remember(turns[:4])
+    before = computed("memory.db")
+    assert before[1][0] == [*range(4)]
+    assert check_memory(path).faults == ()
+    change(path, "UPDATE anticipations SET token_ids = x'ff'")
+    assert repair_memory(path).done
+    assert computed("memory.db") == before
+    assert rebuild_memory(path).waiting == 4
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM anticipations").fetchone() == (0,)
+    connection.close()
+    assert check_memory(path).faults == ()
+    assert computed("memory.db") == before
+    assert salvage_memory(path, new).entries == 4
+    assert check_memory(new).faults == ()
+    assert computed("new.db") == before
+    assert check_memory(new).faults == check_memory(path).faults == ()
+
+
+def test_what_is_derived_comes_back_as_it_was(path, made):
+    change(path, "DELETE FROM concepts WHERE namespace = 1", "UPDATE links SET origin = 9 WHERE namespace = 2")
+    mended = repair_memory(path)
+    assert mended.waiting == 2 * ENTRIES
+    expected = {
+        name: [(entry, {link for link in links if link.is_grounding}) for entry, links in entries]
+        for name, entries in content(made).items()
+    }
+    found = {name: [(entry, set(links)) for entry, links in entries] for name, entries in content(path).items()}
+    assert found == expected
+    with Store.open(path) as store:
+        assert not any(one.assimilated for one in store.load(ANNA).entries)
+
+
+def test_everything_derived_is_rebuilt_when_asked(path, made):
+    change(path, "UPDATE concepts SET key = 'x' || key")  # fits together, and is wrong
+    assert check_memory(path).faults == ()
+    mended = rebuild_memory(path)
+    assert mended.waiting == 2 * ENTRIES
+    assert mended.kept.is_file()
+    found, expected = content(path), content(made)
+    assert [entry for entry, _ in found[ANNA]] == [entry for entry, _ in expected[ANNA]]
+    for (_, links), (_, before) in zip(found[BEN], expected[BEN], strict=True):
+        assert set(links) == {link for link in before if link.is_grounding}
+    assert check_memory(path).faults == ()
+
+
+def test_an_index_that_lies_is_rebuilt(path):
+    change(
+        path,
+        "PRAGMA writable_schema = ON",
+        "CREATE TABLE t AS SELECT 1",
+        "DROP TABLE t",
+    )
+    connection = sqlite3.connect(path)
+    root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'entries_by_digest'").fetchone()[0]
+    connection.close()
+    whole = bytearray(path.read_bytes())
+    page = whole[(root - 1) * 4096 : root * 4096]
+    at = page.find(b"t0", 8)
+    assert at < 0  # the index holds digests, not ids
+    # A byte of a digest in the index: the row it stands for is not found by it any more.
+    place = (root - 1) * 4096 + 4096 - 20
+    whole[place] = ord("0") if whole[place] != ord("0") else ord("1")
+    path.write_bytes(whole)
+    assert {fault.kind for fault in check_memory(path).faults} == {"file"}
+    with pytest.raises(StoreError, match="repair --into"):
+        repair_memory(path)
+    assert salvage_memory(path, path.with_name("new.db")).entries == 2 * ENTRIES
+
+
+def test_every_entry_is_carried_over_from_a_file_without_its_concepts(path, tmp_path, made):
+    with Store.open(path) as store:
+        store.write(ANNA, [EntryWrite(MemoryEntry("only in the log", id="late"))])
+        shutil.copy(path, tmp_path / "live.db")
+        shutil.copy(f"{path}-wal", tmp_path / "live.db-wal")
+    change(
+        tmp_path / "live.db",
+        "DELETE FROM concepts",
+        "DELETE FROM scores",
+        "DELETE FROM anticipations",
+        "UPDATE entries SET metadata = '{' WHERE seq = 3",
+    )
+    salvaged = salvage_memory(tmp_path / "live.db", tmp_path / "new.db")
+    assert salvaged.entries == 2 * ENTRIES + 1
+    assert [one.why for one in salvaged.lost] == ["unreadable: metadata"] * 2
+    checked = check_memory(tmp_path / "new.db")
+    assert (checked.entries, checked.faults) == (2 * ENTRIES + 1, ())
+    found, expected = content(tmp_path / "new.db"), content(made)
+    assert [entry.text for entry, _ in found[BEN]] == [entry.text for entry, _ in expected[BEN]]
+    with pytest.raises(InvalidInputError, match="exists"):
+        salvage_memory(path, tmp_path / "new.db")
+
+
+def test_of_a_damaged_file_whatever_can_be_read_is_carried_over(path, tmp_path):
+    whole = path.read_bytes()
+    chance = random.Random(0)
+    carried = []
+    for number in range(8):
+        damaged = bytearray(whole)
+        for _ in range(2):
+            page = chance.randrange(1, len(whole) // 4096)
+            damaged[page * 4096 : page * 4096 + 4096] = chance.randbytes(4096)
+        path.write_bytes(damaged)
+        new = tmp_path / f"new{number}.db"
+        try:
+            carried.append(salvage_memory(path, new).entries)
+        except StoreError:
+            assert not new.exists()
+            continue
+        assert path.read_bytes() == damaged
+        checked = check_memory(new)
+        assert (checked.entries, checked.faults) == (carried[-1], ())
+    assert max(carried) >= 20
+    assert len(carried) > 4
+
+
+def test_what_is_no_memory_is_not_repaired(tmp_path):
+    for call in (check_memory, repair_memory, rebuild_memory):
+        with pytest.raises(NotFoundError):
+            call(tmp_path / "none.db")
+    with pytest.raises(NotFoundError):
+        salvage_memory(tmp_path / "none.db", tmp_path / "new.db")
+    (tmp_path / "noise.db").write_bytes(random.Random(0).randbytes(9000))
+    with pytest.raises(StoreError, match="left as it is"):
+        salvage_memory(tmp_path / "noise.db", tmp_path / "new.db")
+    assert not (tmp_path / "new.db").exists()
