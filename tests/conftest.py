@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # No deadline: how long an example takes says nothing on a machine that does other work as well.
 # More examples: HYPOTHESIS_EXAMPLES=1000 make test
-_EXAMPLES = int(os.environ.get("HYPOTHESIS_EXAMPLES", "30"))
+_EXAMPLES = int(os.environ.get("HYPOTHESIS_EXAMPLES", "20"))
 settings.register_profile("untimed", deadline=None, max_examples=_EXAMPLES)
 settings.load_profile("untimed")
 HEAVY = settings(
@@ -35,7 +35,7 @@ HEAVY = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 """For properties whose examples run a language model."""
-REPEATED = settings(HEAVY, max_examples=max(1, _EXAMPLES // 5))
+REPEATED = settings(HEAVY, max_examples=max(6, _EXAMPLES // 8))
 """For those of them that are repeated for each architecture."""
 
 VOCABULARY = 4096
@@ -105,6 +105,11 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
 }
 """Name: configuration class, its settings, and how its token trees are expected to run."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The file that takes longest goes first: last, one process would wait for the other."""
+    items.sort(key=lambda item: item.path.name != "test_cookbooks.py")
 
 
 @pytest.fixture(scope="session")
