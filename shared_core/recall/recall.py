@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,8 +133,7 @@ class Recaller:
         seeds = self._seeds(question, generated)
         hops = self._propagate(list(seeds))
         activation, context = self._activate(seeds, hops, question.concepts)
-        scores = self._rank(question.query, activation, anticipation)
-        held = scores if anticipation is None else self._rank(question.query, activation, None)
+        scores, held = self._rank(question.query, activation, anticipation)
         relevance = relevances(scores, held, self._weights, evidence)
         chosen = self._choose(question, scores)
         kept_seeds = {concept: seed for concept, seed in seeds.items() if activation[concept] > 0}
@@ -202,20 +202,23 @@ class Recaller:
 
     def _rank(
         self, query: str, activation: NDArray[np.float64], anticipation: NDArray[np.float64] | None
-    ) -> EntryScores:
+    ) -> tuple[EntryScores, EntryScores]:
+        """The scores of all entries, and the same without anticipations."""
         snapshot = self._snapshot
         whole = max(snapshot.lexical.whole(query), 1e-9)
-        return rank_entries(
+        rank = partial(
+            rank_entries,
             snapshot.evidence,
             snapshot.rarity,
             activation,
             snapshot.episodes,
             snapshot.lexical.scores(query) / whole,
             snapshot.lexical.group_scores(query, snapshot.episodes.sessions) / whole,
-            anticipation,
-            named(query, snapshot.speakers),
-            self._weights,
+            named=named(query, snapshot.speakers),
+            weights=self._weights,
         )
+        held = rank()
+        return (held if anticipation is None else rank(anticipation)), held
 
     def _choose(self, question: Question, scores: EntryScores) -> list[int]:
         """The entries to return, best first; ties go to the earlier entry."""

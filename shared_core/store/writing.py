@@ -177,12 +177,9 @@ def add_inferred(
                 taken.add(pair)
                 rows.append(_link_row(namespace, seq, known[link.key], link))
     insert_rows(connection, links, rows)
-    done = (entries.c.namespace == namespace) & (entries.c.seq == bindparam("place"))
-    marks = {"assimilated": True, "changed": next_moment(connection)}
-    connection.execute(update(entries).where(done).values(marks), [{"place": seq} for seq in seqs.values()])
     if anticipated is not None:
         _put_anticipated(connection, namespace, seqs, anticipated)
-    bump(connection, namespace)
+    _mark(connection, namespace, seqs.values(), assimilated=True)
 
 
 def add_anticipated(connection: Connection, namespace: int, anticipated: Anticipated) -> None:
@@ -191,9 +188,14 @@ def add_anticipated(connection: Connection, namespace: int, anticipated: Anticip
     if not seqs:
         return
     _put_anticipated(connection, namespace, seqs, anticipated)
-    changed = (entries.c.namespace == namespace) & (entries.c.seq == bindparam("place"))
-    marks = {"changed": next_moment(connection)}
-    connection.execute(update(entries).where(changed).values(marks), [{"place": seq} for seq in seqs.values()])
+    _mark(connection, namespace, seqs.values())
+
+
+def _mark(connection: Connection, namespace: int, seqs: Collection[int], **marks: bool) -> None:
+    """Mark entries as changed, so that whoever follows the namespace reads them."""
+    theirs = (entries.c.namespace == namespace) & (entries.c.seq == bindparam("place"))
+    change = update(entries).where(theirs).values(changed=next_moment(connection), **marks)
+    connection.execute(change, [{"place": seq} for seq in seqs])
     bump(connection, namespace)
 
 
