@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shared_core.answering.asking import Wanted, wanted
+from shared_core.answering.asking import Wanted, options, wanted
 from shared_core.answering.prompt import Asked
 from shared_core.answering.reading import Reading
 from shared_core.answering.spans import Kind, Span, spans
 from shared_core.decoding import score_trie
 from shared_core.models import LanguageModel
+from shared_core.recall import content_stems
 from shared_core.schema import Tokens, build_trie
 
 _KINDS: Mapping[Wanted, frozenset[Kind]] = {
@@ -90,7 +91,9 @@ def _spelt(model: LanguageModel, asked: Asked) -> dict[Tokens, tuple[Span, tuple
     """The candidates by their tokens, each with the entries that have it."""
     kind = wanted(asked.query)
     found: dict[str, tuple[Span, tuple[int, ...]]] = {}
-    if kind != "verdict":
+    if kind == "words":
+        found = _offered(asked) or _found(asked, _KINDS[kind])
+    elif kind != "verdict":
         found = _found(asked, _KINDS[kind])
     elif asked.entries:
         found = {one.text: (one, ()) for one in _VERDICTS}
@@ -99,6 +102,18 @@ def _spelt(model: LanguageModel, asked: Asked) -> dict[Tokens, tuple[Span, tuple
         tuple(tokens): pair
         for tokens, pair in zip(encoded, found.values(), strict=True)
         if 0 < len(tokens) <= _LONGEST_TOKENS
+    }
+
+
+def _offered(asked: Asked) -> dict[str, tuple[Span, tuple[int, ...]]]:
+    """What the question offers to choose from, each with the entries that speak of it."""
+    stems = [set(content_stems(entry.content)) for entry in asked.entries]
+    return {
+        option: (
+            Span(option, "phrase"),
+            tuple(place for place, said in enumerate(stems) if not said.isdisjoint(content_stems(option))),
+        )
+        for option in (options(asked.query) if asked.entries else ())
     }
 
 

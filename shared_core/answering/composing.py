@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared_core.answering.candidates import find_candidates
-from shared_core.answering.choosing import DEFAULT_WEIGHTS, ChoosingWeights, judge
+from shared_core.answering.choosing import DEFAULT_WEIGHTS, ChoosingWeights, choose, judge
 from shared_core.answering.prompt import DEFAULT_PROMPT, Asked, note
 from shared_core.answering.reading import Reading, answer_freely, read
 from shared_core.entry import MemoryEntry
@@ -23,10 +23,11 @@ class Grounded:
     """An answer that entries give.
 
     Attributes:
-        text: The answer: words of an entry, or what a date in it means.
+        text: The answer: words of an entry, or what a date in it means; several of them, parted by commas, if the
+            question asks for several.
         sources: Places, among the entries asked about, of those that give it, best first; the first entry alone if
             the answer is yes or no.
-        score: How well it answers; comparable within one model.
+        score: How well it answers, the best of several; comparable within one model.
     """
 
     text: str
@@ -58,10 +59,11 @@ def answer_grounded(reading: Reading, weights: ChoosingWeights = DEFAULT_WEIGHTS
     """The best span of each question's entries, or ``None`` where nothing supports an answer."""
     answers: list[Grounded | None] = []
     for asked, candidates in zip(reading.asked, find_candidates(reading), strict=True):
-        judged = judge(asked, candidates, weights)
-        if judged and judged[0][1] >= weights.least:
-            best, score = judged[0]
-            answers.append(Grounded(best.text, best.sources or (0,), score))
+        chosen = choose(asked, judge(asked, candidates, weights), weights)
+        if chosen:
+            sources = dict.fromkeys(place for one in chosen for place in one.candidate.sources or (0,))
+            text = ", ".join(one.candidate.text for one in chosen)
+            answers.append(Grounded(text, tuple(sources), chosen[0].score))
         else:
             answers.append(None)
     return answers

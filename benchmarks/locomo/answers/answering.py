@@ -95,7 +95,7 @@ class Answerer:
 
     def _coverage(self, question: Question, context: Context) -> dict[str, float | None]:
         tokens: list[int] = []
-        for entry in context.entries:
+        for entry in (*context.entries, *context.further):
             if len(tokens) >= max(BUDGETS):
                 break
             tokens += self._model.encode(f"{note(entry)}\n")

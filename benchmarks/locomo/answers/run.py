@@ -12,9 +12,9 @@ from typing import Any, Self
 import numpy as np
 from rich.progress import Progress
 
-from benchmarks.locomo.answers.answering import MODES, Answerer
+from benchmarks.locomo.answers.answering import MODES, Answerer, Reply
 from benchmarks.locomo.answers.scores import Scores
-from benchmarks.locomo.answers.systems import AnswerSystem, Competitor, Shared
+from benchmarks.locomo.answers.systems import AnswerSystem, Competitor, Context, Shared
 from benchmarks.locomo.answers.writer import Spent
 from benchmarks.locomo.dataset import Conversation, Question
 from benchmarks.locomo.results import Journal
@@ -167,9 +167,7 @@ class _One:
 
     def run(self, answers: Journal[Answered], writings: Journal[Written]) -> tuple[list[Answered], Written]:
         kept = {question.id: self._kept(question, answers) for question in self._questions}
-        # Whole batches are asked again, so that what is shared among their questions is shared as it was.
-        batches = [self._questions[start : start + _BATCH] for start in range(0, len(self._questions), _BATCH)]
-        missing = [batch for batch in batches if any(kept[question.id] is None for question in batch)]
+        missing = [question for question in self._questions if kept[question.id] is None]
         writing = writings.get((self._competitor.name, self._conversation.name), self._fingerprint)
         if missing or writing is None:
             with closing(self._competitor.open(self._shared)) as system:
@@ -180,11 +178,10 @@ class _One:
                     names = self._competitor.name, self._conversation.name
                     writing = Written(*names, len(self._conversation.turns), spent, self._fingerprint)
                     writings.append(writing)
-                for batch in missing:
-                    for rows in self._ask(system, batch):
-                        for row in rows:
-                            answers.append(row)
-                        kept[rows[0].question] = rows
+                for rows in self._ask(system, missing):
+                    for row in rows:
+                        answers.append(row)
+                    kept[rows[0].question] = rows
         return [row for rows in kept.values() for row in rows or ()], writing
 
     def _kept(self, question: Question, answers: Journal[Answered]) -> list[Answered] | None:
@@ -196,25 +193,46 @@ class _One:
     def _print(self, question: Question) -> str:
         return digest(self._fingerprint, self._answerer.settings, asdict(question))
 
-    def _ask(self, system: AnswerSystem, batch: Sequence[Question]) -> Iterator[list[Answered]]:
+    def _ask(self, system: AnswerSystem, missing: Sequence[Question]) -> Iterator[list[Answered]]:
+        if not missing:
+            return
         writer = self._shared.writer
         before = writer.spent
-        contexts = system.contexts(batch)
-        spent = (writer.spent - before).share(len(batch))
-        for question, replies in zip(batch, self._answerer.answer(batch, contexts), strict=True):
-            yield [
-                Answered(
-                    self._competitor.name,
-                    mode,
-                    question.id,
-                    question.category,
-                    reply.scores,
-                    reply.coverage,
-                    reply.context,
-                    reply.left_out,
-                    spent,
-                    reply.spent,
-                    self._print(question),
-                )
-                for mode, reply in replies.items()
-            ]
+        # Those of all questions, so that what they share counts as in a run that was not interrupted.
+        contexts = dict(zip(self._questions, system.contexts(self._questions), strict=True))
+        spent = (writer.spent - before).share(len(self._questions))
+        for batch in _batches(missing, contexts):
+            said = self._answerer.answer(batch, [contexts[question] for question in batch])
+            for question, replies in zip(batch, said, strict=True):
+                yield [self._answered(question, mode, reply, spent) for mode, reply in replies.items()]
+
+    def _answered(self, question: Question, mode: str, reply: Reply, reading: Spent) -> Answered:
+        return Answered(
+            self._competitor.name,
+            mode,
+            question.id,
+            question.category,
+            reply.scores,
+            reply.coverage,
+            reply.context,
+            reply.left_out,
+            reading,
+            reply.spent,
+            self._print(question),
+        )
+
+
+def _batches(questions: Sequence[Question], contexts: Mapping[Question, Context]) -> Iterator[list[Question]]:
+    """Questions that are answered together: all those of one context, which is read once, and several of others."""
+    by_context: dict[tuple[object, ...], list[Question]] = {}
+    for question in questions:
+        read = tuple((entry.id, entry.digest) for entry in contexts[question].entries)
+        by_context.setdefault(read, []).append(question)
+    batch: list[Question] = []
+    for same in by_context.values():
+        if batch and len(batch) + len(same) > _BATCH:
+            yield batch
+            batch = []
+        batch = batch + same
+    if batch:
+        yield batch

@@ -12,7 +12,7 @@ from benchmarks.locomo.systems.replay import digest
 from shared_core.decoding import generate
 from shared_core.models import LanguageModel
 
-_TOGETHER = 16
+_TOGETHER = 32
 _TOKENS_TOGETHER = 4_096
 
 

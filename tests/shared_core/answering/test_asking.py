@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared_core.answering.asking import wanted
+from shared_core.answering.asking import asks_for_several, options, wanted
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,41 @@ from shared_core.answering.asking import wanted
 )
 def test_kinds(question: str, kind: str):
     assert wanted(question) == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "offered"),
+    [
+        ("Is it by the lake or the sea?", ("the lake", "the sea")),
+        ("Does Ylva like red, green, or blue?", ("red", "green", "blue")),
+        ("Would Bram, if asked, prefer tea or coffee?", ("tea", "coffee")),
+        ("What has Ylva bought or made for the boat?", ()),
+        ("Does Ylva like red?", ()),
+        ("Is it or?", ()),
+        ("", ()),
+    ],
+)
+def test_what_a_question_offers(question: str, offered: tuple[str, ...]):
+    assert options(question) == offered
+
+
+@pytest.mark.parametrize(
+    ("question", "several"),
+    [
+        ("What instruments does Mira play?", True),
+        ("Which of the villages did Bram see?", True),
+        ("What kinds of boats are there?", True),
+        ("What are Mira's hobbies?", True),
+        ("Which boats?", True),
+        ("What does Mira play?", False),
+        ("What makes Mira happy?", False),
+        ("What did Mira's brothers do?", False),
+        ("Who repairs?", False),
+        ("What was Bram's boat?", False),
+        ("What is this?", False),
+        ("Where are the boats?", False),
+        ("", False),
+    ],
+)
+def test_whether_a_question_asks_for_several(question: str, several: bool):
+    assert asks_for_several(question) == several

@@ -23,10 +23,11 @@ from benchmarks.locomo.answers.systems.sessions import Embed, line, nearest
 from benchmarks.locomo.answers.systems.system import Context
 from benchmarks.locomo.answers.writer import Writer
 from benchmarks.locomo.dataset import Question
+from benchmarks.locomo.metrics import DEPTH
 from shared_core import MemoryEntry
 
 _NEIGHBOURS = 3
-_BATCH = 16
+_BATCH = 32
 _NOTE_TOKENS = 48
 _LINK_TOKENS = 32
 _QUERY_TOKENS = 16
@@ -132,11 +133,13 @@ class AMem:
         wanted: NDArray[np.float32] = self._embed(
             [f"{question.text} {words}" for question, words in zip(questions, keywords, strict=True)]
         )
-        return [Context(self._context(nearest(self._vectors, vector, self._k))) for vector in wanted]
+        return [self._context(nearest(self._vectors, vector, max(self._k, DEPTH))) for vector in wanted]
 
-    def _context(self, found: Sequence[int]) -> list[MemoryEntry]:
-        linked = [other for place in found for other in self._notes[place].links]
-        return [self._shown(self._notes[place]) for place in dict.fromkeys([*found, *linked[: self._k]])]
+    def _context(self, found: Sequence[int]) -> Context:
+        linked = [other for place in found[: self._k] for other in self._notes[place].links]
+        chosen = list(dict.fromkeys([*found[: self._k], *linked[: self._k]]))
+        further = [place for place in found if place not in chosen]
+        return Context(*([self._shown(self._notes[place]) for place in own] for own in (chosen, further)))
 
     def _shown(self, note: _Note) -> MemoryEntry:
         turn = note.turn

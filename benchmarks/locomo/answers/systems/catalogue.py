@@ -18,8 +18,8 @@ from benchmarks.locomo.answers.systems.system import AnswerSystem
 from benchmarks.locomo.answers.writer import Spent, Writer
 from benchmarks.locomo.systems import Entrant, Workplace
 from benchmarks.locomo.systems import choose as choose_entrants
+from benchmarks.locomo.systems.dense import embeddings
 from shared_core.errors import InvalidInputError
-from shared_core.models import on_model_thread
 
 DEFAULT = (
     *("nothing", "full", "readagent", "memorybank", "memgpt", "amem"),
@@ -44,10 +44,7 @@ class Shared:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embeddings by the encoder that all systems share; the time counts as the system's."""
         start = time.perf_counter()
-        encoder = self.workplace.encoder(None)
-        found: NDArray[np.float32] = on_model_thread(
-            lambda: encoder.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
-        )
+        found = embeddings(self.workplace.encoder(None), texts)
         self.writer.spent += Spent(seconds=time.perf_counter() - start)
         return found
 
@@ -102,4 +99,5 @@ def _competitor(name: str) -> Competitor:
 
 
 def _retrieving(entrant: Entrant, shared: Shared) -> AnswerSystem:
-    return Retrieving(entrant.open(shared.workplace), shared.writer, shared.k)
+    k = shared.k if entrant.k is None else entrant.k
+    return Retrieving(entrant.open(shared.workplace), shared.writer, k)

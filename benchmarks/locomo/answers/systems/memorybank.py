@@ -21,6 +21,7 @@ from benchmarks.locomo.answers.systems.sessions import Embed, day_of, derived, l
 from benchmarks.locomo.answers.systems.system import Context
 from benchmarks.locomo.answers.writer import Writer
 from benchmarks.locomo.dataset import Question
+from benchmarks.locomo.metrics import DEPTH
 from shared_core import MemoryEntry
 
 _SUMMARY_TOKENS, _PORTRAIT_TOKENS = 64, 40
@@ -104,8 +105,11 @@ class MemoryBank:
 
     def contexts(self, questions: Sequence[Question]) -> list[Context]:
         wanted = self._embed([question.text for question in questions])
-        found = [nearest(self._vectors, vector, self._k) for vector in wanted]
-        return [Context([*(self._memories[place] for place in own), *self._always]) for own in found]
+        found = [nearest(self._vectors, vector, max(self._k, DEPTH)) for vector in wanted]
+        return [self._context([self._memories[place] for place in own]) for own in found]
+
+    def _context(self, found: Sequence[MemoryEntry]) -> Context:
+        return Context([*found[: self._k], *self._always], found[self._k :])
 
     def close(self) -> None:
         """Nothing is held but text and arrays."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from benchmarks.locomo.answers.systems.system import Context
 from benchmarks.locomo.answers.writer import Spent, Writer
 from benchmarks.locomo.dataset import Question
+from benchmarks.locomo.metrics import DEPTH
 from benchmarks.locomo.systems import Cost, System
 from shared_core import MemoryEntry
 
@@ -30,10 +31,13 @@ class Retrieving:
         self._count(self._system.write(turns, lambda _: None))
 
     def contexts(self, questions: Sequence[Question]) -> list[Context]:
-        ranked = [self._system.read(question.text, self._k) for question in questions]
-        for one in ranked:
-            self._count(one.cost)
-        return [Context([self._turns[id] for id in one.ids]) for one in ranked]
+        return [self._context(question) for question in questions]
+
+    def _context(self, question: Question) -> Context:
+        ranked = self._system.read(question.text, max(self._k, DEPTH))
+        self._count(ranked.cost)
+        turns = [self._turns[id] for id in ranked.ids]
+        return Context(turns[: self._k], turns[self._k :])
 
     def _count(self, cost: Cost) -> None:
         self._writer.spent += Spent(cost.passes, cost.tokens, 0, cost.seconds)

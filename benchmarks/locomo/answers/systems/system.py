@@ -17,9 +17,12 @@ class Context:
     Attributes:
         entries: Turns, or what the system made of them, each with its date; the most important first, since what
             does not fit the model's window is cut off at the end.
+        further: What would come next if more were asked for; answers are given without it, and it counts for what the
+            context covers, which is compared at equal numbers of tokens.
     """
 
     entries: Sequence[MemoryEntry]
+    further: Sequence[MemoryEntry] = ()
 
 
 class AnswerSystem(Protocol):
