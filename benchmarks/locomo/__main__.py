@@ -22,6 +22,8 @@ app = typer.Typer(
 )
 app.command("retrieval")(retrieval.retrieval)
 app.command("answers")(command.answers)
+app.command("ablation")(command.ablation)
+app.command("sweep")(command.sweep)
 
 
 @app.callback()

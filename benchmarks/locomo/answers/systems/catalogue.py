@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -25,6 +25,24 @@ DEFAULT = (
     *("nothing", "full", "readagent", "memorybank", "memgpt", "amem"),
     *("bm25", "dense", "scg", "oracle"),
 )
+
+# Without assimilation nothing says how novel an entry is: all that it says is new.
+_ACCOMMODATION_ONLY = {"scg": "scg:assimilate=0", "scg-paper": "scg-paper:assimilate=0,gate=always"}
+ABLATION = (
+    *(name for memory, only in _ACCOMMODATION_ONLY.items() for name in (memory, f"unconstrained:{memory}", only)),
+    *("nothing", "oracle"),
+)
+"""The rows of the paper's Table 2, for the default and for the memory as published."""
+
+# With a beam of 20 and three context concepts for each seed there are more than 60 concepts.
+_PUBLISHED = "scg-paper:width=20"
+SWEEPS: Mapping[str, Mapping[int, str]] = {
+    "turns": {k: f"scg:k={k}" for k in (5, 10, 20, 35, 60)},
+    "concepts": {k: f"{_PUBLISHED},concept_budget={k}" for k in (5, 10, 20, 35, 60)},
+    "hops": {hops: f"scg:hops={hops}" for hops in (0, 1, 2)},
+    "hops, as published": {hops: f"{_PUBLISHED},hops={hops}" for hops in (0, 1, 2)},
+}
+"""The points of the paper's Figures 3 (turns, concepts) and 4 (hops): by plot and by place on it, the system."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.locomo.__main__ import main
 from benchmarks.locomo.answers import answering
+from benchmarks.locomo.answers import command as answers_command
 from benchmarks.locomo.answers.run import Plan
 from benchmarks.locomo.answers.writer import Writer
 from benchmarks.locomo.dataset import load
@@ -104,6 +105,35 @@ def test_a_small_window_is_trimmed_and_counted(tmp_path: Path, folders, undrawn)
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["systems"]["full"]["questions_trimmed"] == 1
     assert summary["systems"]["nothing"]["questions_trimmed"] == 0
+
+
+def further(name: str, file: Path, out: Path, model: str) -> dict[str, dict]:
+    """The systems of what a further command says."""
+    arguments = [name, "--data", str(file), "--out", str(out), "--model", model, "--questions-per-category", "1"]
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--conversations", "conv-2", "--cache", str(out.parent / "cache")])
+    assert not ended.value.code
+    return json.loads((out / name / "summary.json").read_text())["systems"]
+
+
+def test_ablation_and_sweep_go_on_from_the_answers(
+    file: Path, tmp_path: Path, folders, undrawn, monkeypatch: pytest.MonkeyPatch
+):
+    out = tmp_path / "out"
+    monkeypatch.setattr(answers_command, "ABLATION", ("scg:width=3", "unconstrained:scg:width=3", "nothing"))
+    sweeps = {"turns": {k: f"scg:width=3,k={k}" for k in (1, 2)}}
+    monkeypatch.setattr(answers_command, "SWEEPS", sweeps)
+    swept = further("sweep", file, out, folders["llama"])
+    assert {one.name for one in (out / "sweep").iterdir()} == {"summary.json", "table.md", "turns.png", "turns.svg"}
+    read = [swept[name]["grounded"]["answer"]["read"] for name in sweeps["turns"].values()]
+    assert 0 < read[0] < read[1]
+    undrawn()
+    lines = (out / "answers.jsonl").read_text().splitlines()
+    ablated = further("ablation", file, out, folders["llama"])
+    assert set(ablated) == {"scg:width=3", "unconstrained:scg:width=3", "nothing"}
+    assert set(lines) < set((out / "answers.jsonl").read_text().splitlines())
+    monkeypatch.setattr(answering.Answerer, "answer", None)  # all of it is there
+    assert further("ablation", file, out, folders["llama"]) == ablated
 
 
 def test_what_was_written_is_kept(tiny, tmp_path: Path):

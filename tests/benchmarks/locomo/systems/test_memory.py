@@ -15,7 +15,7 @@ from benchmarks.locomo.systems.memory import Memory
 from benchmarks.locomo.systems.replay import ReadingFile, WrittenMemory
 from benchmarks.locomo.systems.settings import parse_config
 from shared_core import MemoryEntry, SchemaMemory
-from shared_core.decoding import DecodedKey, Reading
+from shared_core.decoding import ConceptDecoder, DecodedKey, Reading
 from shared_core.models import TransformersModel
 from shared_core.store import Anticipation
 
@@ -172,3 +172,31 @@ def test_the_catalogue_opens_it_on_the_shared_model(
         assert system.read(QUERIES[0], 35).ids[0] == "D1:1"
         system.close()
     assert loads == ["model"]
+
+
+def test_without_its_constraint_it_takes_the_concepts_nearest_to_what_the_model_writes(
+    model: TransformersModel, tmp_path: Path, turns: Sequence[MemoryEntry], monkeypatch: pytest.MonkeyPatch
+):
+    written = "kayaks, the stern, museums, kayaks,, "
+    monkeypatch.setattr(ConceptDecoder, "generate", lambda self, texts, max_tokens: [written])
+    letters = "abcdefghijklmnopqrstuvwxyz"
+
+    def embed(texts: Sequence[str]) -> np.ndarray:
+        counts = np.array([[text.lower().count(letter) + 1e-3 for letter in letters] for text in texts], np.float32)
+        found: np.ndarray = counts / np.linalg.norm(counts, axis=1, keepdims=True)
+        return found
+
+    system = Memory(parse_config("scg-paper:width=4,gate=always,accommodation=phrases"), model, tmp_path, embed)
+    system.write(turns, ignore)
+    recall = system._memory.recall(QUERIES[0])
+    surfaces = list(system._memory._current().surfaces)
+    alike = embed(["kayaks", "the stern", "museums"]) @ embed(surfaces).T
+    assert {seed.surface for seed in recall.seeds} == {surfaces[place] for place in alike.argmax(axis=1)}
+    assert max(seed.logprob for seed in recall.seeds) == pytest.approx(float(np.log(alike.max())), abs=1e-5)
+    # What is read so is kept apart from what is decoded.
+    system.close()
+    constrained = Memory(parse_config("scg-paper:width=4,gate=always,accommodation=phrases"), model, tmp_path)
+    constrained.write(turns, ignore)
+    constrained.read(QUERIES[0], 5)
+    constrained.close()
+    assert len(list(tmp_path.glob("*-*.jsonl"))) == 2
