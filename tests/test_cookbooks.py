@@ -1,15 +1,20 @@
 """Every cookbook runs from the root of the project, offline, and gives what it promises and shows.
 
-A cookbook's promises are assertions: each section has some. Its stored outputs, if it has any, are what comes out.
+A cookbook's promises are assertions: each section has some. Its stored outputs, if it has any, are what comes out. All
+run in one kernel, one after another, each with no variable of those before: what they import and the embedded model
+are loaded once.
 """
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
+from typing import TypeAlias
 
 import nbformat
 import pytest
+from jupyter_client import KernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
@@ -28,12 +33,39 @@ def read(path: Path) -> NotebookNode:
     return notebook
 
 
-def run(notebook: NotebookNode) -> NotebookNode:
-    """A copy of the notebook that was executed in a process of its own."""
-    executed = deepcopy(notebook)
-    place = {"metadata": {"path": str(ROOT)}}
-    NotebookClient(executed, timeout=300, kernel_name="python3", resources=place).execute()
-    return executed
+_SHARE_THE_MODEL = """
+from functools import cache
+from shared_core import models
+models.load_model = cache(models.load_model)
+"""
+
+Run: TypeAlias = Callable[[NotebookNode], NotebookNode]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Executes a copy of a notebook."""
+    changes = {
+        "PYTHONPATH": str(ROOT),
+        "IPYTHONDIR": str(tmp_path_factory.mktemp("ipython")),
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+    }
+    kernel = KernelManager(kernel_name="python3")
+    kernel.start_kernel(cwd=str(ROOT), env={**os.environ, **changes})
+
+    def execute(notebook: NotebookNode) -> NotebookNode:
+        executed = deepcopy(notebook)
+        NotebookClient(executed, timeout=300, km=kernel).execute()
+        return executed
+
+    def execute_alone(notebook: NotebookNode) -> NotebookNode:
+        execute(new_notebook(cells=[new_code_cell("%reset -f")]))
+        return execute(notebook)
+
+    execute(new_notebook(cells=[new_code_cell(_SHARE_THE_MODEL)]))
+    yield execute_alone
+    kernel.shutdown_kernel(now=True)
 
 
 def shown(cell: NotebookNode) -> str:
@@ -76,14 +108,7 @@ def test_there_are_cookbooks():
 
 
 @pytest.mark.parametrize("path", COOKBOOKS, ids=lambda path: path.name)
-def test_a_cookbook_gives_what_it_promises_and_shows(path, tmp_path, monkeypatch):
-    for name, value in {
-        "PYTHONPATH": str(ROOT),
-        "IPYTHONDIR": str(tmp_path),
-        "OMP_NUM_THREADS": "1",
-        "HF_HUB_OFFLINE": "1",
-    }.items():
-        monkeypatch.setenv(name, value)
+def test_a_cookbook_gives_what_it_promises_and_shows(path, run):
     notebook = read(path)
     assert differences(notebook, run(notebook)) == []
 
@@ -103,10 +128,16 @@ def test_stored_outputs_are_whole_and_of_no_one_machine(path):
     assert not [shown(cell) for cell in code_cells(notebook) if _ADDRESS_OR_PATH.search(shown(cell))]
 
 
-def test_a_promise_that_is_not_kept_is_found(tmp_path, monkeypatch):
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+def test_a_promise_that_is_not_kept_is_found(run):
     with pytest.raises(CellExecutionError, match="AssertionError"):
         run(new_notebook(cells=[new_code_cell("assert 1 + 1 == 3")]))
+
+
+def test_no_cookbook_knows_a_variable_of_another(run):
+    run(new_notebook(cells=[new_code_cell("import sys\nmemory = 1")]))
+    for name in ("sys", "memory"):
+        with pytest.raises(CellExecutionError, match="NameError"):
+            run(new_notebook(cells=[new_code_cell(name)]))
 
 
 def test_an_output_that_is_not_shown_is_found():

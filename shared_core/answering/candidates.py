@@ -68,23 +68,50 @@ def find_candidates(reading: Reading) -> list[list[Candidate]]:
     return found
 
 
-def _promising(reading: Reading, nodes: Sequence[int], keys: Sequence[Tokens]) -> list[Tokens]:
-    """Keys that begin with what the question, more than the neutral one, makes likely: as many as a pass takes."""
-    sizes: dict[int, int] = {}
-    for before, key in zip([(), *keys], keys, strict=False):  # sorted: a key adds the nodes it does not share
-        shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(before, key, strict=False)))
-        sizes[key[0]] = sizes.get(key[0], 0) + len(key) - shared
-    if sum(sizes.values()) <= _SCORED_TOKENS:
+def _promising(
+    reading: Reading, nodes: Sequence[int], keys: Sequence[Tokens], depth: int = 0, room: int = _SCORED_TOKENS
+) -> list[Tokens]:
+    """Keys that go on with what the question, more than the neutral one, makes likely: as many as a pass takes.
+
+    Args:
+        reading: The questions.
+        nodes: After these two, the question's and the neutral one's, the keys go on.
+        keys: Sorted, the same in their first ``depth`` tokens.
+        depth: How many tokens of each key have been read.
+        room: Tokens that may be scored.
+    """
+    if _size(keys, depth) <= room:
         return list(keys)
-    first = np.array(list(sizes))
+    groups = {token: list(group) for token, group in itertools.groupby(_longer(keys, depth), lambda key: key[depth])}
+    first = np.array(list(groups))
     asked, neutral = (reading.tree.logprobs(np.full(len(first), node), first) for node in nodes)
-    room = _SCORED_TOKENS
-    kept: set[int] = set()
-    for token in first[np.argsort(-(asked - _CALIBRATION * neutral), kind="stable")].tolist():
-        if sizes[token] <= room or not kept:
-            kept.add(token)
-            room -= sizes[token]
-    return [key for key in keys if key[0] in kept]
+    kept = [key for key in keys if len(key) == depth]
+    best, *others = first[np.argsort(-(asked - _CALIBRATION * neutral), kind="stable")].tolist()
+    if _size(groups[best], depth) > room:  # the likeliest beginning of a long text may be that of very many spans
+        below = [reading.tree.read([best], node) for node in nodes]
+        kept += _promising(reading, below, groups[best], depth + 1, room - 1)
+    else:
+        others = [best, *others]
+    room -= _size(kept, depth)
+    for token in others:
+        size = _size(groups[token], depth)
+        if size <= room:
+            kept += groups[token]
+            room -= size
+    return sorted(kept)
+
+
+def _longer(keys: Sequence[Tokens], depth: int) -> list[Tokens]:
+    return [key for key in keys if len(key) > depth]
+
+
+def _size(keys: Sequence[Tokens], depth: int) -> int:
+    """Nodes of the trie of some keys below a depth up to which they are the same; sorted, a key adds what is new."""
+    size = 0
+    for before, key in zip([(), *keys], keys, strict=False):
+        shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(before, key, strict=False)))
+        size += len(key) - max(shared, depth)
+    return size
 
 
 def _spelt(model: LanguageModel, asked: Asked) -> dict[Tokens, tuple[Span, tuple[int, ...]]]:

@@ -81,17 +81,17 @@ def compose_answer(recall: Recall, model: LanguageModel, *, free_tokens: int | N
     reading = read(model, DEFAULT_PROMPT, [Asked(recall.query, entries)], _NOTES_TOKENS)
     if free_tokens is not None:
         text = answer_freely(reading, free_tokens)[0]
-        return Answer(text, recall, _said_in(text, reading.asked[0].entries))
+        return Answer(text, recall, tuple(entries[place] for place in _said_in(text, reading.asked[0].entries)))
     [found] = answer_grounded(reading)
     if found is None:
         return Answer("", recall)
     return Answer(found.text, recall, tuple(entries[place] for place in found.sources))
 
 
-def _said_in(text: str, entries: Sequence[MemoryEntry]) -> tuple[MemoryEntry, ...]:
-    """The entries that say most of a text's words, as the model read them: dated."""
+def _said_in(text: str, entries: Sequence[MemoryEntry]) -> list[int]:
+    """Places of the entries that say most of a text's words, as the model read them: dated."""
     if not text:
-        return ()
+        return []
     words = set(content_stems(text))
     shared = [len(words.intersection(content_stems(note(entry)))) for entry in entries]
-    return tuple(entry for entry, count in zip(entries, shared, strict=True) if count == max(shared))
+    return [place for place, count in enumerate(shared) if count == max(shared)]

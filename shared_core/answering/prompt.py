@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared_core.answering.dates import relative_dates, write_date
+from shared_core.answering.spans import WORD
 from shared_core.entry import MemoryEntry
 from shared_core.models import LanguageModel
 
@@ -57,29 +60,52 @@ class AnswerPrompt:
         return [*model.encode(self.asking), *model.encode(asked)[-room:], *model.encode(self.after)]
 
     def notes(
-        self, model: LanguageModel, lines: Sequence[str], reserved: int, most: int | None = None
-    ) -> tuple[list[int], int]:
-        """The tokens of the notes, as many of the first lines as there is room for; the last one may be cut.
+        self, model: LanguageModel, entries: Sequence[MemoryEntry], reserved: int, most: int | None = None
+    ) -> tuple[list[int], list[MemoryEntry]]:
+        """The tokens of the notes, as many of the first entries as there is room for; the last one may be cut.
 
         Args:
             model: The model.
-            lines: The notes, best first; they are read in this order.
+            entries: What the notes say, best first; they are read in this order.
             reserved: Tokens to leave for question and answer.
             most: Tokens of lines at most, ``None`` for no bound but the window's.
 
         Returns:
-            The tokens, and how many of the lines are in them.
+            The tokens, and the entries that are in them, of one that is cut the part that is.
         """
         tokens = model.encode(self.before)
         room = model.window - len(self.root(model)) - len(tokens) - reserved
         room = room if most is None else min(room, most)
-        for used, line in enumerate(lines):
-            if room <= 0:
-                return tokens, used
-            own = model.encode(f"{line}\n")[:room]
+        read: list[MemoryEntry] = []
+        for entry in entries:
+            part, own = _fitting(model, entry, room)
+            if part is None:
+                break
+            read.append(part)
             tokens += own
             room -= len(own)
-        return tokens, len(lines)
+            if part is not entry:
+                break
+        return tokens, read
+
+
+def _fitting(model: LanguageModel, entry: MemoryEntry, room: int) -> tuple[MemoryEntry | None, list[int]]:
+    """An entry, or its first words, whose note there is room for, and the tokens of that; ``None`` if not even one.
+
+    Hardly a word has less than a token, so no more than ``room`` words are looked at, however long the entry is.
+    """
+    ends = [word.end() for word in itertools.islice(WORD.finditer(entry.content), max(0, room) + 1)]
+    if len(ends) <= room and len(whole := model.encode(f"{note(entry)}\n")) <= room:
+        return entry, whole
+
+    def first(count: int) -> MemoryEntry:
+        return replace(entry, text=entry.content[: ends[count - 1]], caption=None)
+
+    def encoded(count: int) -> list[int]:
+        return model.encode(f"{note(first(count))}\n")
+
+    count = bisect_right(range(1, len(ends) + 1), room, key=lambda count: len(encoded(count)))
+    return (first(count), encoded(count)) if count else (None, [])
 
 
 def note(entry: MemoryEntry) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared_core.answering.prompt import AnswerPrompt, Asked, note
+from shared_core.answering.prompt import AnswerPrompt, Asked
 from shared_core.decoding import generate
 from shared_core.models import LanguageModel, TokenTree
 
@@ -19,7 +19,7 @@ class Reading:
     Attributes:
         model: The model.
         tree: The tree.
-        asked: The questions, with the entries that there was room for.
+        asked: The questions, with what there was room for: the first entries, the last of them perhaps cut.
         questions: Node after which each is answered.
         neutral: Node after which the neutral question is answered, from the same notes.
         lengths: Tokens of notes that were read for each.
@@ -47,9 +47,9 @@ def read(model: LanguageModel, prompt: AnswerPrompt, asked: Sequence[Asked], mos
     tails = [prompt.question(model, one.query) for one in asked]
     neutral = prompt.question(model, prompt.neutral)
     reserved = max(map(len, [*tails, neutral])) + _ANSWER_TOKENS
-    found = [prompt.notes(model, [note(entry) for entry in one.entries], reserved, most) for one in asked]
+    found = [prompt.notes(model, one.entries, reserved, most) for one in asked]
     notes = [tuple(tokens) for tokens, _ in found]
-    seen = [Asked(one.query, one.entries[:used]) for one, (_, used) in zip(asked, found, strict=True)]
+    seen = [Asked(one.query, entries) for one, (_, entries) in zip(asked, found, strict=True)]
     distinct = list(dict.fromkeys(notes))
     tree = model.tree(prompt.root(model))
     below: dict[tuple[int, ...], tuple[list[int], int]] = {}

@@ -17,8 +17,9 @@ amount in them. ``name``: capitalised words. ``phrase``: any others. ``verdict``
 LONGEST = 8
 """Words of a span at most."""
 
-# A character of a script without spaces is a word of its own.
-_WORD = re.compile(rf"[{SPACELESS}][{MARKS}]*|[^\s{SPACELESS}]+")
+WORD = re.compile(rf"[{SPACELESS}][{MARKS}]*|[^\s{SPACELESS}]+")
+"""A word; a character of a script without spaces is one of its own."""
+
 _OUTER = "\"'“”‘’「」『』()[]{}*…-–—,.;:!?~、"
 _BREAKS = re.compile(r"[.!?;:…](?=\s|$)|[\n()\[\]。！？；]|\s[-–—]\s")
 _NUMBER = re.compile(
@@ -75,9 +76,9 @@ def _segments(text: str) -> Iterator[list[re.Match[str]]]:
     """The words of each sentence."""
     start = 0
     for found in _BREAKS.finditer(text):
-        yield list(_WORD.finditer(text, start, found.start()))
+        yield list(WORD.finditer(text, start, found.start()))
         start = found.end()
-    yield list(_WORD.finditer(text, start))
+    yield list(WORD.finditer(text, start))
 
 
 def _kind(words: list[str]) -> Kind:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import datetime
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from shared_core import MemoryEntry
 from shared_core.answering import AnswerPrompt, Asked, find_candidates, read
 from shared_core.answering.spans import spans
+from shared_core.decoding import score_trie
 from tests.conftest import plain
 
 PROMPT = AnswerPrompt("Answer from the notes.\n\n")
@@ -55,3 +57,30 @@ def test_of_many_spans_those_are_scored_that_begin_likely(tiny):
     texts = {one.text for one in found}
     assert 0 < len(texts) < len(every)
     assert texts <= every
+
+
+def test_no_candidate_is_of_what_was_not_read(tiny):
+    model = tiny("llama")
+    entries = [MemoryEntry("by the shed " * 900 + "and the quince", "1"), MemoryEntry("the zucchini", "2")]
+    [found] = find_candidates(read(model, PROMPT, [Asked("Where?", entries)]))
+    assert found
+    assert not [one for one in found if "quince" in one.text or "zucchini" in one.text]
+    assert {place for one in found for place in one.sources} == {0}
+
+
+def test_of_very_many_spans_with_one_beginning_no_more_are_scored(tiny, monkeypatch):
+    model = tiny("llama")
+    chance = random.Random(0)
+    text = " ".join(f"q{chance.choice('bcd')}q{chance.choice('fgh')}" for _ in range(40))
+    assert len({model.encode(f" {one.text}")[0] for one in spans(text, None)}) == 1
+    asked = [Asked(query, [MemoryEntry(text, "1")]) for query in ("Who?", "What is it?")]
+    scored = []
+    monkeypatch.setattr(
+        "shared_core.answering.candidates.score_trie",
+        lambda tree, node, trie, end: scored.append(trie.node_count) or score_trie(tree, node, trie, end),
+    )
+    for found in find_candidates(read(model, PROMPT, asked)):
+        assert {one.text for one in found} <= {one.text for one in spans(text, None)}
+    assert len(scored) == 4
+    assert min(scored) > 20
+    assert max(scored) <= 161  # the root counted

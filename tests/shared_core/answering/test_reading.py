@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shared_core import MemoryEntry
 from shared_core.answering import DEFAULT_PROMPT, AnswerPrompt, Asked, answer_freely, note, read
+from shared_core.answering.spans import WORD
 from tests.conftest import plain
 
 PROMPT = AnswerPrompt("Answer from the notes.\n\n")
@@ -44,14 +48,47 @@ def test_each_question_is_read_below_its_own_notes(tiny, kind):
 def test_never_more_than_the_window(tiny, query):
     model = tiny("llama")  # its window is shorter than the examples
     entries = [MemoryEntry("by the shed " * 900, "best"), MemoryEntry("elsewhere", "other")]
-    notes, used = DEFAULT_PROMPT.notes(model, [note(entry) for entry in entries], 100)
-    assert used == 1
+    notes, [cut] = DEFAULT_PROMPT.notes(model, entries, 100)
     assert len(DEFAULT_PROMPT.root(model)) + len(notes) + 100 <= model.window
-    assert "by the shed by" in model.decode(notes)  # cut rather than left out
+    assert model.decode(notes).endswith(f"Notes:\n{cut.text}\n")
+    assert cut.text.startswith("by the shed by")  # cut rather than left out
     question = DEFAULT_PROMPT.question(model, query)
     assert len(question) < model.window / 2
     assert model.decode(question).endswith("y?\nAnswer:" if len(query) > 10 else "\nQuestion: Where?\nAnswer:")
     reading = read(model, DEFAULT_PROMPT, [Asked(query, entries)])
-    assert reading.asked[0].entries == entries[:1]  # of what was not read nothing can be the answer
+    assert [one.id for one in reading.asked[0].entries] == ["best"]
     assert len(answer_freely(reading, 4)) == 1
-    assert len(DEFAULT_PROMPT.notes(model, ["by the shed " * 900], 100, 20)[0]) - len(model.encode("Notes:\n")) == 20
+
+
+WRITINGS = ["by the shed ", "von gestern\n\nan ", "昨天我在菜园里种了胡萝卜", "x", "yesterday ", "🥕🥕 ", "a\u0301"]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(WRITINGS), st.integers(1, 60), st.booleans()), max_size=3),
+    st.integers(-5, 80),
+)
+def test_notes_are_the_first_words_that_there_is_room_for(tiny, parts, most):
+    model = tiny("llama")
+    said = datetime(2024, 5, 8, 9)
+    entries = [
+        MemoryEntry(
+            text * times, str(place), "Mira" if dated else None, None, said if dated else None, caption="a shed"
+        )
+        for place, (text, times, dated) in enumerate(parts)
+    ]
+    tokens, seen = PROMPT.notes(model, entries, 40, most)
+    lines = [token for entry in seen for token in model.encode(f"{note(entry)}\n")]
+    assert tokens == [*model.encode("Notes:\n"), *lines]
+    assert len(lines) <= max(0, most)
+    whole = [one for one in seen if one in entries]
+    assert whole == entries[: len(whole)]
+    assert len(seen) <= len(whole) + 1
+    if len(whole) < len(entries):
+        left = entries[len(whole)].content
+        cut = seen[-1].content if len(seen) > len(whole) else ""
+        ends = [0, *(word.end() for word in WORD.finditer(left))]
+        assert left.startswith(cut)
+        more = left[: ends[ends.index(len(cut)) + 1]]  # with one word more it would be too long
+        longer = replace(entries[len(whole)], text=more, caption=None)
+        room = most - sum(len(model.encode(f"{note(entry)}\n")) for entry in whole)
+        assert len(model.encode(f"{note(longer)}\n")) > room
