@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from benchmarks.locomo.answers.scores import REFUSAL, Scores, coverage, score
 from benchmarks.locomo.answers.systems import Context
 from benchmarks.locomo.answers.writer import Spent
 from benchmarks.locomo.dataset import Question
-from shared_core.answering import DEFAULT_PROMPT, AnswerPrompt, Asked, answer_freely, answer_grounded, note, read
+from shared_core.answering import (
+    DEFAULT_PROMPT,
+    DEFAULT_WEIGHTS,
+    AnswerPrompt,
+    Asked,
+    answer_freely,
+    answer_grounded,
+    note,
+    read,
+)
 from shared_core.models import LanguageModel
 
 MODES = ("free", "grounded")
@@ -57,7 +66,7 @@ class Answerer:
     @property
     def settings(self) -> list[object]:
         """What answers depend on beside model and context."""
-        return [self._prompt.examples, _FREE_TOKENS, list(MODES), list(BUDGETS)]
+        return [self._prompt.examples, _FREE_TOKENS, list(MODES), list(BUDGETS), asdict(DEFAULT_WEIGHTS)]
 
     def answer(self, questions: Sequence[Question], contexts: Sequence[Context]) -> list[dict[str, Reply]]:
         """Answer a few questions together, each in every mode."""
