@@ -148,11 +148,27 @@ def drawn(questions: Sequence[Question], limit: int, seed: int) -> list[Question
         limit: How many at most.
         seed: Decides which; a smaller limit draws some of those that a larger one draws.
     """
-    order = np.random.default_rng(seed).permutation(len(questions))
-    turn: Counter[int] = Counter()
-    places: list[tuple[int, int, int]] = []
-    for place in order.tolist():
+    first = sorted(_turns(questions, seed))[:limit]
+    return [questions[place] for place in sorted(place for _, _, place in first)]
+
+
+def drawn_of_each(questions: Sequence[Question], most: int | None, seed: int) -> list[Question]:
+    """At most so many questions of each category, in their order; ``None``: all.
+
+    Args:
+        questions: The questions of one conversation.
+        most: How many of each category at most.
+        seed: Decides which; a smaller number draws some of those that a larger one draws.
+    """
+    if most is None:
+        return list(questions)
+    return [questions[place] for place in sorted(place for turn, _, place in _turns(questions, seed) if turn < most)]
+
+
+def _turns(questions: Sequence[Question], seed: int) -> Iterator[tuple[int, int, int]]:
+    """Questions in an order drawn at random: the how-manieth of its category each is, its category, its place."""
+    seen: Counter[int] = Counter()
+    for place in np.random.default_rng(seed).permutation(len(questions)).tolist():
         category = questions[place].category
-        places.append((turn[category], category, place))
-        turn[category] += 1
-    return [questions[place] for place in sorted(place for _, _, place in sorted(places)[:limit])]
+        yield seen[category], category, place
+        seen[category] += 1

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 from rich.progress import Progress
 
 from benchmarks.locomo.answers.answering import MODES, Answerer, Reply
 from benchmarks.locomo.answers.scores import Scores
 from benchmarks.locomo.answers.systems import AnswerSystem, Competitor, Context, Shared
 from benchmarks.locomo.answers.writer import Spent
-from benchmarks.locomo.dataset import Conversation, Question
+from benchmarks.locomo.dataset import Conversation, Question, drawn_of_each
 from benchmarks.locomo.results import Journal
 from benchmarks.locomo.systems.replay import digest
 from shared_core import __version__
@@ -43,15 +41,9 @@ class Plan:
     out: Path
 
     def questions(self, conversation: Conversation) -> list[Question]:
-        """Those that are asked: with evidence, and drawn; a smaller number draws some of what a larger one draws."""
+        """Those that are asked: with evidence, and drawn."""
         usable = [question for question in conversation.questions if question.evidence]
-        seen: Counter[int] = Counter()
-        drawn = []
-        for place in np.random.default_rng(self.seed).permutation(len(usable)).tolist():
-            seen[usable[place].category] += 1
-            if self.per_category is None or seen[usable[place].category] <= self.per_category:
-                drawn.append(place)
-        return [usable[place] for place in sorted(drawn)]
+        return drawn_of_each(usable, self.per_category, self.seed)
 
 
 @dataclass(frozen=True, slots=True)
