@@ -350,7 +350,8 @@ class SchemaMemory:
                 need not be anywhere in the memory, and its sources are the entries that say most of its words.
 
         Returns:
-            The answer's text, empty if nothing that was recalled supports one; the entries it rests on; the recall.
+            The answer's text, empty if nothing that was recalled supports one, or only what is said of somebody else
+            than the question names; the entries it rests on; the recall.
 
         Raises:
             InvalidInputError: as :meth:`recall`.
@@ -360,7 +361,8 @@ class SchemaMemory:
     def _compose(self, recall: Recall, *, free: bool) -> Answer:
         if not recall.entries:
             return Answer("", recall)
-        return compose_answer(recall, self.model, free_tokens=self._config.answer_tokens if free else None)
+        free_tokens = self._config.answer_tokens if free else None
+        return compose_answer(recall, self.model, speakers=self._current().speakers, free_tokens=free_tokens)
 
     def explain(self, query: str, entry_id: str, *, where: Filter | None = None) -> Explanation:
         """Why an entry comes back for a query, and at which rank, or why it does not.

@@ -71,7 +71,7 @@ class Judged(NamedTuple):
 
 def judge(asked: Asked, candidates: Sequence[Candidate], weights: ChoosingWeights = DEFAULT_WEIGHTS) -> list[Judged]:
     """Candidates with their scores, best first; of equals the likelier."""
-    speakers = sorted({entry.speaker for entry in asked.entries if entry.speaker})
+    speakers = sorted({*asked.speakers, *(entry.speaker for entry in asked.entries if entry.speaker)})
     persons = [speakers[place] for place in named(asked.query, speakers)]
     strange = [bool(persons) and not _concerns(entry, persons) for entry in asked.entries]
     query = set(content_stems(asked.query))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,16 +69,19 @@ def answer_grounded(reading: Reading, weights: ChoosingWeights = DEFAULT_WEIGHTS
     return answers
 
 
-def compose_answer(recall: Recall, model: LanguageModel, *, free_tokens: int | None = None) -> Answer:
+def compose_answer(
+    recall: Recall, model: LanguageModel, *, speakers: Collection[str] = (), free_tokens: int | None = None
+) -> Answer:
     """Answer a recall's query from its entries.
 
     Args:
         recall: The recall, with entries.
         model: The model.
+        speakers: Who speaks in the memory, in these entries or others.
         free_tokens: Let the model write freely, so many tokens at most, instead of choosing among what entries say.
     """
     entries = [one.entry for one in recall.entries]
-    reading = read(model, DEFAULT_PROMPT, [Asked(recall.query, entries)], _NOTES_TOKENS)
+    reading = read(model, DEFAULT_PROMPT, [Asked(recall.query, entries, speakers)], _NOTES_TOKENS)
     if free_tokens is not None:
         text = answer_freely(reading, free_tokens)[0]
         return Answer(text, recall, tuple(entries[place] for place in _said_in(text, reading.asked[0].entries)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from shared_core.answering.dates import relative_dates, write_date
@@ -22,10 +22,12 @@ class Asked:
     Attributes:
         query: The question.
         entries: The entries, best first.
+        speakers: Who else is known: where the question names one of them, what others say of themselves is no answer.
     """
 
     query: str
     entries: Sequence[MemoryEntry]
+    speakers: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

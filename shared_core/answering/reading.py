@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shared_core.answering.prompt import AnswerPrompt, Asked
 from shared_core.decoding import generate
@@ -49,7 +49,7 @@ def read(model: LanguageModel, prompt: AnswerPrompt, asked: Sequence[Asked], mos
     reserved = max(map(len, [*tails, neutral])) + _ANSWER_TOKENS
     found = [prompt.notes(model, one.entries, reserved, most) for one in asked]
     notes = [tuple(tokens) for tokens, _ in found]
-    seen = [Asked(one.query, entries) for one, (_, entries) in zip(asked, found, strict=True)]
+    seen = [replace(one, entries=entries) for one, (_, entries) in zip(asked, found, strict=True)]
     distinct = list(dict.fromkeys(notes))
     tree = model.tree(prompt.root(model))
     below: dict[tuple[int, ...], tuple[list[int], int]] = {}

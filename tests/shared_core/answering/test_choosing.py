@@ -36,8 +36,8 @@ def test_an_echo_of_the_question_is_no_answer():
 def test_what_is_said_of_somebody_else_is_no_answer():
     found = [candidate("a boat", -1, source=1), candidate("violin", -2)]
 
-    def chosen(query: str, entries=ENTRIES) -> list[str]:
-        asked = Asked(query, entries)
+    def chosen(query: str, entries=ENTRIES, speakers=()) -> list[str]:
+        asked = Asked(query, entries, speakers)
         return [one.candidate.text for one in choose(asked, judge(asked, found, PLAIN), PLAIN)]
 
     assert chosen("What did Oskar do?") == []
@@ -47,6 +47,9 @@ def test_what_is_said_of_somebody_else_is_no_answer():
         == chosen("What did Oskar and Mira do?")
         == ["a boat"]
     )
+    # Somebody who is known says nothing here; nobody knows of somebody else.
+    assert chosen("What did Tobi do?", speakers=["Tobi"]) == []
+    assert chosen("What did Tobi do?") == ["a boat"]
     # Mira speaks of Oskar, or calls him.
     assert chosen("What did Oskar do?", [ENTRIES[0], replace(ENTRIES[1], text="I met Oskar.")]) == ["a boat"]
     for calling in (
