@@ -49,8 +49,10 @@ demo: $(STAMP)
 
 # The first time, mypy reads torch's types for a minute, on one core: the model is converted beside it.
 # One thread for each process: two torch threads beside another busy process are many times slower than one.
+# The tests start many processes, some of which may not write what they compile.
 test: $(STAMP)
 	@$(MAKE) --no-print-directory --jobs 2 lint $(CONVERTED)
+	@$(BIN)/python -m compileall -q -j 0 shared_core scg_langchain scg_llamaindex benchmarks
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses $${TEST_PROCESSES:-2} --dist loadfile
 
 # 1,000 children killed, 8 processes with 200 writes each, 100,000 inputs for eight properties.
