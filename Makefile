@@ -55,8 +55,11 @@ test: $(STAMP)
 	@$(BIN)/python -m compileall -q -j 0 shared_core scg_langchain scg_llamaindex benchmarks
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses $${TEST_PROCESSES:-2} --dist loadfile
 
-# 1,000 children killed, 8 processes with 200 writes each, 100,000 inputs for eight properties.
+# 1,000 children killed, 8 processes with 200 writes each, 100,000 inputs for eight properties, and as many, led by what
+# they reach in the code, for each reader and the trie.
 trust: $(STAMP)
+	$(PIP) atheris
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.reliability.fuzz_loaders 100000
 	KILL_TRIALS=1000 PROCESS_WRITES=200 FUZZ_EXAMPLES=12500 OMP_NUM_THREADS=1 $(BIN)/python -m pytest \
 	  --timeout 14400 tests/reliability tests/shared_core/test_erasure.py
 
