@@ -53,7 +53,8 @@ demo: $(STAMP)
 test: $(STAMP)
 	@$(MAKE) --no-print-directory --jobs 2 lint $(CONVERTED)
 	@$(BIN)/python -m compileall -q -j 0 shared_core scg_langchain scg_llamaindex benchmarks
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses $${TEST_PROCESSES:-2} --dist loadfile
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses $${TEST_PROCESSES:-2} \
+	  --dist loadfile --no-loadscope-reorder
 
 # 1,000 children killed, 8 processes with 200 writes each, 100,000 inputs for eight properties, and as many, led by what
 # they reach in the code, for each reader and the trie.

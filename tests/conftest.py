@@ -108,9 +108,12 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any], str]] = {
 """Name: configuration class, its settings, and how its token trees are expected to run."""
 
 
+_LONGEST = ("test_cookbooks.py", "test_readme.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The file that takes longest goes first: last, one process would wait for the other."""
-    items.sort(key=lambda item: item.path.name != "test_cookbooks.py")
+    """The files that take longest go first: last, one process would wait for the other."""
+    items.sort(key=lambda item: item.path.name not in _LONGEST)
 
 
 @pytest.hookimpl(wrapper=True)
