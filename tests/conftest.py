@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,9 +108,23 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any], str]] = {
 """Name: configuration class, its settings, and how its token trees are expected to run."""
 
 
+_LONGEST = ("test_cookbooks.py", "test_readme.py")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The file that takes longest goes first: last, one process would wait for the other."""
-    items.sort(key=lambda item: item.path.name != "test_cookbooks.py")
+    """The files that take longest go first: last, one process would wait for the other."""
+    items.sort(key=lambda item: item.path.name not in _LONGEST)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is loaded by then lives to the end: garbage is looked for without it, hundreds of times."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,11 +18,12 @@ from shared_core.errors import FormatError, InvalidInputError, NotAMemoryError, 
 _WRONG_INPUT = (FormatError, InvalidInputError, NotAMemoryError, NotFoundError)
 _EXIT_WRONG_INPUT = 2
 _EXIT_FAILURE = 1
+_EXIT_INTERRUPTED = 130  # as shells have it; typer ends a command so
+_UsageError: Any = typer.BadParameter.__base__
 
 app = typer.Typer(
     name="scg",
     help="A memory for conversations that recalls only through concepts it really holds.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -66,7 +67,7 @@ def _scg(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the ``scg`` command.
 
-    Exit codes: 0 done, 1 something failed, 2 wrong usage or input.
+    Exit codes: 0 done, 1 something failed, 2 wrong usage or input, 130 interrupted.
 
     Args:
         arguments: The command line without the program's name; ``None`` takes it from the process.
@@ -79,11 +80,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a poor terminal must not fail a command
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(args=arguments, prog_name="scg")
+        code = app(args=given or ["--help"], prog_name="scg", standalone_mode=False)
     except SCGError as error:
         note(f"error: {error}")
         sys.exit(_EXIT_WRONG_INPUT if isinstance(error, _WRONG_INPUT) else _EXIT_FAILURE)
     except OSError as error:
         note(f"error: {error}")
         sys.exit(_EXIT_FAILURE)
+    except _UsageError as error:
+        note(f"error: {error.format_message()} (see `scg --help`, and `scg COMMAND --help`)")
+        sys.exit(_EXIT_WRONG_INPUT)
+    except KeyboardInterrupt:
+        code = _EXIT_INTERRUPTED
+    if code == _EXIT_INTERRUPTED:
+        note("interrupted: what was stored by then stays")
+    sys.exit(code or 0)

@@ -11,6 +11,7 @@ from shared_core.errors import NotFoundError
 
 if TYPE_CHECKING:
     from shared_core.memory import SchemaMemory
+    from shared_core.retention import Retention
     from shared_core.store import NamespaceInfo
 
 
@@ -49,8 +50,11 @@ class Target:
 
         return SchemaMemory.open(self.memory, model=self.model, namespace=self.namespace)
 
-    def open_existing(self) -> SchemaMemory:
+    def open_existing(self, retention: Retention | None = None) -> SchemaMemory:
         """Open a memory that is there; never creates a file or a namespace.
+
+        Args:
+            retention: What it keeps when it is asked to expire the rest.
 
         Raises:
             NotFoundError: if there is no such memory, or it has no such namespace.
@@ -58,7 +62,9 @@ class Target:
         self.check_exists()
         from shared_core.memory import SchemaMemory
 
-        return SchemaMemory.open(self.memory, model=self.model, namespace=self.namespace, create=False)
+        return SchemaMemory.open(
+            self.memory, model=self.model, namespace=self.namespace, create=False, retention=retention
+        )
 
     def check_exists(self) -> None:
         """Look the memory and the namespace up in the store, without a model.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +14,9 @@ import typer
 from shared_core.entry import JSON, parse_time
 from shared_core.errors import InvalidInputError
 from shared_core.filters import Filter
+from shared_core.retention import Retention
+
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 DEFAULT_MEMORY = "scg-memory.db"
 
@@ -70,6 +75,27 @@ def read_filter(
         before=parse_time(before) if before else None,
         metadata=_read_metadata(meta or ()),
     )
+
+
+def read_retention(older_than: str | None, keep_newest: int | None) -> Retention | None:
+    """What is to be kept; ``None`` if neither option is given.
+
+    Raises:
+        InvalidInputError: on an age that is not of the form ``90d``, or bounds that are not positive.
+    """
+    if older_than is None and keep_newest is None:
+        return None
+    return Retention(None if older_than is None else _read_age(older_than), keep_newest)
+
+
+def _read_age(text: str) -> timedelta:
+    found = re.fullmatch(r"(\d+)([hdw])", text.strip(), re.ASCII)
+    try:
+        if found:
+            return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    except (OverflowError, ValueError):  # more than the calendar, or than Python reads as a number
+        pass
+    raise InvalidInputError(f"--older-than {text!r:.80} is not an age: write a number of hours, days or weeks, as 90d")
 
 
 def _read_metadata(pairs: Sequence[str]) -> dict[str, JSON]:

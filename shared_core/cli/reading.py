@@ -55,6 +55,9 @@ def recall(
 
 def ask(
     query: Query,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Tell all that was recalled for it as well.")
+    ] = False,
     memory: MemoryPath = DEFAULT_MEMORY,
     namespace: Namespace = None,
     model: Model = None,
@@ -67,8 +70,12 @@ def ask(
         show_json(answer.to_dict())
         return
     show(answer.text or "(Nothing that is remembered answers this.)")
-    ids = [recalled.entry.id or "" for recalled in answer.recall.entries]
-    note(f"Recalled for it: {', '.join(ids)}" if ids else "Nothing relevant is remembered.")
+    if answer.sources:
+        note(f"From: {', '.join(entry.id or '' for entry in answer.sources)}")
+    if not answer.recall.entries:
+        note("Nothing relevant is remembered.")
+    elif verbose:
+        note(f"Recalled for it: {', '.join(recalled.entry.id or '' for recalled in answer.recall.entries)}")
 
 
 def explain(

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from shared_core.cli.opening import Target, namespace_label
-from shared_core.cli.options import DEFAULT_MEMORY, AsJson, InputFile, MemoryPath, Model, Namespace
-from shared_core.cli.output import note, printable, show, show_json
+from shared_core.cli.options import (
+    DEFAULT_MEMORY,
+    AsJson,
+    InputFile,
+    MemoryPath,
+    Model,
+    Namespace,
+    read_retention,
+)
+from shared_core.cli.output import entry_heading, note, printable, show, show_json
 from shared_core.cli.progress import progress_shown
+from shared_core.entry import DEFAULT_NAMESPACE
 from shared_core.errors import InvalidInputError, NotFoundError
 from shared_core.formats import FORMATS, Format, read_entries
 
 if TYPE_CHECKING:
+    from shared_core.entry import MemoryEntry
     from shared_core.memory import Remembered
+    from shared_core.retention import Retention
 
 
 def remember(
@@ -60,9 +72,12 @@ def import_file(
 ) -> None:
     """Remember what 'scg export' wrote.
 
-    The memory is created if there is none.
+    The memory is created if there is none. Without --namespace the entries go where they were exported from.
     """
-    with Target.of(memory, namespace, model).open() as opened, progress_shown() as progress:
+    from shared_core.store import exported_namespace
+
+    target = Target.of(memory, namespace, model, default_namespace=exported_namespace(file) or DEFAULT_NAMESPACE)
+    with target.open() as opened, progress_shown() as progress:
         remembered = opened.import_file(file, progress=progress)
     _show_remembered(remembered, as_json)
 
@@ -95,6 +110,15 @@ def forget(
         str | None, typer.Option("--speaker", metavar="NAME", help="Forget everything this speaker said.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Forget the whole namespace.")] = False,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="AGE", help="Forget what was said longer ago: 90d, 12h or 8w."),
+    ] = None,
+    keep_newest: Annotated[
+        int | None,
+        typer.Option("--keep-newest", metavar="COUNT", help="Forget all but the entries that were stored last."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be forgotten, and leave it.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
     memory: MemoryPath = DEFAULT_MEMORY,
     namespace: Namespace = None,
@@ -103,16 +127,27 @@ def forget(
 ) -> None:
     """Forget entries for good.
 
-    Every concept that only they brought goes with them.
+    Every concept that only they brought goes with them. --older-than and --keep-newest may be given together; an entry
+    without a time does not age.
     """
     target = Target.of(memory, namespace, model)
-    what = _what_to_forget(ids, session, speaker, everything)
+    retention = read_retention(older_than, keep_newest)
+    what = _what_to_forget(ids, session, speaker, everything, retention)
+    if dry_run:
+        with target.open_existing(retention) as opened:
+            _show_going(_going(opened.entries, ids, session, speaker, retention), as_json)
+        return
     if not yes:
         target.check_exists()
         _confirm(f"Forget {what} in namespace {namespace_label(target.namespace)} of {memory}?")
-    with target.open_existing() as opened:
-        erased = opened.clear() if everything else opened.forget(ids=ids or None, session=session, speaker=speaker)
-    if erased.entries == 0 and not everything:
+    with target.open_existing(retention) as opened:
+        if retention is not None:
+            erased = opened.expire()
+        elif everything:
+            erased = opened.clear()
+        else:
+            erased = opened.forget(ids=ids or None, session=session, speaker=speaker)
+    if erased.entries == 0 and not everything and retention is None:
         raise NotFoundError(f"there is no such entry: nothing was forgotten ({what})")
     if as_json:
         show_json(asdict(erased))
@@ -122,17 +157,51 @@ def forget(
         note("Their bytes may stay in the file until the next time something is forgotten: it was in use.")
 
 
-def _what_to_forget(ids: list[str] | None, session: str | None, speaker: str | None, everything: bool) -> str:
+def _what_to_forget(
+    ids: list[str] | None, session: str | None, speaker: str | None, everything: bool, retention: Retention | None
+) -> str:
     choices = [
         f"{', '.join(map(repr, ids))}" if ids else None,
         None if session is None else f"every entry of session {session!r}",
         None if speaker is None else f"every entry said by {speaker!r}",
         "everything" if everything else None,
+        None if retention is None else "every entry that is too old or too many",
     ]
     chosen = [choice for choice in choices if choice is not None]
     if len(chosen) != 1:
-        raise InvalidInputError("say what to forget by exactly one of --id, --session, --speaker and --all")
+        raise InvalidInputError(
+            "say what to forget by exactly one of --id, --session, --speaker, --all, or --older-than and --keep-newest"
+        )
     return chosen[0]
+
+
+def _going(
+    entries: Sequence[MemoryEntry],
+    ids: list[str] | None,
+    session: str | None,
+    speaker: str | None,
+    retention: Retention | None,
+) -> list[MemoryEntry]:
+    """The entries that would be forgotten; all of them if no condition is given."""
+    if retention is not None:
+        expired = set(retention.expired(entries))
+        return [entry for entry in entries if entry.id in expired]
+    return [
+        entry
+        for entry in entries
+        if (not ids or entry.id in ids)
+        and (session is None or entry.session == session)
+        and (speaker is None or entry.speaker == speaker)
+    ]
+
+
+def _show_going(entries: Sequence[MemoryEntry], as_json: bool) -> None:
+    if as_json:
+        show_json({"would_forget": len(entries), "ids": [entry.id for entry in entries]})
+        return
+    for entry in entries:
+        show(entry_heading(entry))
+    note(f"{len(entries)} entries would be forgotten; without --dry-run they are.")
 
 
 def _confirm(question: str) -> None:

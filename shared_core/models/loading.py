@@ -6,6 +6,8 @@ import contextlib
 import hashlib
 import importlib.util
 import os
+import platform
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -144,8 +146,9 @@ def _converted(file: Path) -> Path:
         return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(target.parent)
         # Written beside the target and renamed, so that a crash or a second process leaves no half copy.
-        working = Path(tempfile.mkdtemp(dir=target.parent, prefix=".converting-"))
+        working = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".converting-{os.getpid()}-{platform.node()}-"))
         try:
             _convert(file, working)
             try:
@@ -161,6 +164,26 @@ def _converted(file: Path) -> Path:
             " with a few times the model's size free"
         ) from error
     return target
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the half copies that killed processes of this machine left: each is as large as the model."""
+    for left in folder.glob(".converting-*"):
+        owner = re.fullmatch(rf"\.converting-(\d+)-{re.escape(platform.node())}-\w+", left.name)
+        if owner and not _is_running(int(owner[1])):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    if os.name != "posix":  # elsewhere signal 0 ends a process
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # another user's
+        pass
+    return True
 
 
 def _convert(file: Path, target: Path) -> None:

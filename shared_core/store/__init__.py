@@ -6,7 +6,7 @@ from shared_core.store.repairing import Repaired
 from shared_core.store.salvaging import Lost, read_salvageable
 from shared_core.store.state import Anticipations, NamespaceChange, NamespaceState, ScoreColumns, StoredEntry
 from shared_core.store.store import Store
-from shared_core.store.transfer import export_namespace, import_namespace
+from shared_core.store.transfer import export_namespace, exported_namespace, import_namespace
 from shared_core.store.values import (
     INFERRED,
     ORIGINS,
@@ -49,6 +49,7 @@ __all__ = [
     "WriteOutcome",
     "collector_paused",
     "export_namespace",
+    "exported_namespace",
     "import_namespace",
     "read_salvageable",
 ]

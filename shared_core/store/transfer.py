@@ -91,6 +91,24 @@ def import_namespace(
         return store.write(namespace, _read_entries(file, source, progress))
 
 
+def exported_namespace(path: str | Path) -> tuple[str, ...] | None:
+    """The namespace that an exported file says its entries are from; ``None`` if it does not say.
+
+    Raises:
+        FormatError: if the file cannot be read or is no export.
+    """
+    source = Path(path)
+    with _readable(source), source.open("rb") as file:
+        line = file.readline(_MAX_LINE_BYTES + 1)
+    try:
+        header = _parse(line)
+        _check_header(header)
+        named = header.get("namespace")
+        return None if named is None else check_namespace(named)
+    except InvalidInputError as error:
+        raise FormatError(f"{source}, line 1: {error}; nothing of the file was stored") from error
+
+
 def _write_lines(store: Store, name: tuple[str, ...], file: IO[bytes]) -> int:
     with store.scan(name) as (count, writes):
         header = {"format": _FORMAT, "version": _VERSION, "namespace": name, "entries": count}

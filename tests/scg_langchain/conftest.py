@@ -25,7 +25,7 @@ QUICK = SCGConfig(assimilate=0)
 @pytest.fixture(scope="session")
 def model(embedded: TransformersModel) -> TransformersModel:
     """The embedded model, for what depends on sense."""
-    return TransformersModel(embedded._model, embedded._tokenizer, threads=1)
+    return embedded
 
 
 @pytest.fixture

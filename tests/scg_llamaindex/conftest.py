@@ -22,7 +22,7 @@ from tests.scg_llamaindex.scripted import ScriptedLLM
 @pytest.fixture(scope="session")
 def model(embedded: TransformersModel) -> TransformersModel:
     """The embedded model, for what depends on sense."""
-    return TransformersModel(embedded._model, embedded._tokenizer, threads=1)
+    return embedded
 
 
 @pytest.fixture

@@ -64,10 +64,8 @@ def turns() -> list[MemoryEntry]:
 
 @pytest.fixture(scope="session")
 def sensible_model(embedded: TransformersModel) -> TransformersModel:
-    """The embedded model on one thread: beside another busy process that is many times faster than on two."""
-    from shared_core.models import TransformersModel
-
-    return TransformersModel(embedded._model, embedded._tokenizer, threads=1)
+    """The embedded model, for what depends on sense."""
+    return embedded
 
 
 @pytest.fixture(scope="session")

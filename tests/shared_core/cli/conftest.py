@@ -99,7 +99,7 @@ class ScriptedMemory:
 
     def answer(self, query):
         self._called("answer", query)
-        return Result(body="an answer", text="It whistles", recall=self.recall(query))
+        return Result(body="an answer", text="It whistles", recall=self.recall(query), sources=self.recalled)
 
     def explain(self, query, entry_id):
         self._called("explain", query, entry_id)
@@ -112,6 +112,14 @@ class ScriptedMemory:
     def clear(self):
         self._called("clear")
         return self.erased
+
+    def expire(self):
+        self._called("expire")
+        return self.erased
+
+    @property
+    def entries(self):
+        return self.recalled
 
     def stats(self):
         self._called("stats")

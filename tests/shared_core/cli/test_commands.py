@@ -9,6 +9,7 @@ from shared_core.entry import MemoryEntry
 from shared_core.filters import Filter
 
 TRANSCRIPT = "Ida: The kettle whistles\nBo: Let it\n"
+EXPORT = '{"format": "scg-memory", "version": 1}\n'
 
 
 @pytest.mark.parametrize(
@@ -66,13 +67,14 @@ def test_every_command_opens_the_memory_it_is_told_to(memory, scg, stored, folde
         "stats": [],
         "export": ["out.jsonl"],
     }
+    (folder / "tea.jsonl").write_text(EXPORT)
     for command, arguments in commands.items():
         memory.calls.clear()
         assert scg(command, *arguments, "--memory", stored, *options).code == 0, command
         [((path,), kwargs)] = memory.named("open")
         assert path == str(stored)
         creates = command in ("remember", "import")
-        assert kwargs == (expected if creates else expected | {"create": False}), command
+        assert kwargs == (expected if creates else expected | {"create": False, "retention": None}), command
 
 
 def test_the_environment_names_the_memory_and_an_option_overrules_it(memory, scg, stored, folder, monkeypatch):
@@ -124,7 +126,8 @@ def test_nothing_recalled_is_said_on_stderr(memory, scg, stored):
 
 def test_ask_prints_the_answer_and_its_sources_apart(memory, scg, stored):
     result = scg("ask", "tea")
-    assert (result.out, result.err) == ("It whistles\n", "Recalled for it: t:1\n")
+    assert (result.out, result.err) == ("It whistles\n", "From: t:1\n")
+    assert scg("ask", "tea", "--verbose").err == "From: t:1\nRecalled for it: t:1\n"
 
 
 def test_the_other_results_in_words(memory, scg, stored):
@@ -158,9 +161,26 @@ def test_the_other_results_in_words(memory, scg, stored):
 )
 def test_json_is_all_there_is_on_stdout(memory, scg, stored, folder, arguments, expected):
     (folder / "tea.txt").write_text(TRANSCRIPT)
+    (folder / "tea.jsonl").write_text(EXPORT)
     result = scg(*arguments, "--json")
     assert result.code == 0
     printed = json.loads(result.out)
     if isinstance(expected, dict):
         printed = {name: printed[name] for name in expected}
     assert printed == expected
+
+
+@pytest.mark.parametrize(
+    ("named", "options", "expected"),
+    [
+        (["ida", "home"], [], ("ida", "home")),
+        (["ida", "home"], ["--namespace", "copy"], ("copy",)),
+        (None, [], ("default",)),
+    ],
+)
+def test_an_import_goes_where_it_was_exported_from_unless_told(memory, scg, folder, named, options, expected):
+    header = {"format": "scg-memory", "version": 1} | ({"namespace": named} if named else {})
+    (folder / "tea.jsonl").write_text(json.dumps(header))
+    assert scg("import", "tea.jsonl", *options).code == 0
+    [(_, kwargs)] = memory.named("open")
+    assert kwargs["namespace"] == expected

@@ -77,7 +77,7 @@ def test_from_remembering_to_forgetting(scg, conversation, folder, turns):
     seeds = scg("recall", "a beehive", "-k", "60", "--concepts").out.partition("\nSeeds\n")[2]
     assert len(re.findall(r"  .+  \(generated, log-probability -\d+\.\d\d\)\n", seeds)) == 20
     assert "Context concepts" not in seeds
-    asked = scg("ask", "Who has a beehive?")
+    asked = scg("ask", "Who has a beehive?", "--verbose")
     assert asked.code == 0
     assert "t02" in asked.err
     explained = scg("explain", "Who has a beehive?", "t02").out
@@ -107,6 +107,30 @@ def test_storing_without_the_model_is_completed_by_consolidate(scg, remembered, 
     for memory in ("later.db", "scg-memory.db"):
         assert scg("export", f"{memory}.jsonl", "--memory", memory).code == 0
     assert Path("later.db.jsonl").read_text() == Path("scg-memory.db.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--id", "t02", "--id", "t99"],
+        ["--session", "kitchen"],
+        ["--speaker", "Mira"],
+        ["--all"],
+        ["--older-than", "1d", "--keep-newest", "30"],
+        ["--keep-newest", "7"],
+        ["--older-than", "99999d"],
+    ],
+)
+def test_a_dry_run_lists_what_then_is_forgotten(scg, remembered, folder, options):
+    before = content(folder)
+    listed = scg("forget", *options, "--dry-run")
+    told = json.loads(scg("forget", *options, "--dry-run", "--json").out)
+    assert {name: content(folder)[name] for name in before} == before
+    assert [line.split()[0] for line in listed.out.splitlines()] == told["ids"]
+    assert listed.err == f"{len(told['ids'])} entries would be forgotten; without --dry-run they are.\n"
+    receipt = json.loads(scg("forget", *options, "--yes", "--json").out)
+    assert (receipt["ids"], receipt["entries"]) == (told["ids"], told["would_forget"])
+    assert bool(receipt["ids"]) == ("99999d" not in options)
 
 
 @pytest.mark.parametrize(
@@ -182,11 +206,13 @@ def test_a_conversation_of_several_is_remembered(scg, folder):
     assert "The canoe floats" in scg("recall", "canoe").out
 
 
-def test_killed_at_any_moment_and_run_again_it_ends_as_if_never_killed(conversation, folder, small_model):
+def test_killed_at_any_moment_and_run_again_it_ends_as_if_never_killed(folder, turns, small_model):
+    few = folder / "few.jsonl"
+    few.write_text("".join(json.dumps(turn.to_dict()) + "\n" for turn in turns[:9]))
     deepcopy(small_model._model).save_pretrained(folder / "model")  # saving changes a model's settings
     small_model._tokenizer.save_pretrained(folder / "model")
     run = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("killed_remember.py")), conversation, folder, folder / "model"],
+        [sys.executable, str(Path(__file__).with_name("killed_remember.py")), few, folder, folder / "model"],
         env=os.environ | {"PYTHONPATH": str(ROOT), "TOKENIZERS_PARALLELISM": "false"},
         capture_output=True,
         text=True,
@@ -199,7 +225,7 @@ def test_killed_at_any_moment_and_run_again_it_ends_as_if_never_killed(conversat
     exports = []
     for trial in trials:
         with Store.open(trial["memory"], create=False) as store:
-            assert export_namespace(store, ("default",), folder / "out.jsonl") == 24
+            assert export_namespace(store, ("default",), folder / "out.jsonl") == 9
         exports.append((folder / "out.jsonl").read_text())
     assert exports == [exports[0]] * 4
     assert '"inferred"' in exports[0]

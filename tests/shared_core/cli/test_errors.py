@@ -103,14 +103,33 @@ def test_a_fault_of_the_program_keeps_its_traceback(memory, stored):
         ["recall", "tea", "--meta", "a=1", "--meta", "a=2"],
         ["recall", "tea", "--namespace", " "],
         ["recall", "tea", "--tea"],
+        ["forget", "--older-than", "90", "--yes"],
+        ["forget", "--older-than", "-3d", "--yes"],
+        ["forget", "--older-than", "0d", "--yes"],
+        ["forget", "--older-than", "9" * 30 + "w", "--yes"],
+        ["forget", "--keep-newest", "0", "--yes"],
+        ["forget", "--keep-newest", "many", "--yes"],
         ["remind"],
+        ["--forget"],
     ],
 )
-def test_wrong_usage_is_code_2_and_opens_nothing(memory, scg, stored, arguments):
-    result = scg(*arguments)
-    assert (result.code, result.out) == (2, "")
-    assert "rror: " in result.err
+def test_wrong_usage_is_one_line_and_code_2_and_opens_nothing(memory, scg, stored, arguments):
+    assert_error(scg(*arguments), 2)
     assert memory.calls == []
+
+
+def test_without_a_command_there_is_help(scg):
+    result = scg()
+    assert (result.code, result.err) == (0, "")
+    assert "consolidate" in result.out
+
+
+@pytest.mark.parametrize("command", ["recall", "consolidate"])
+def test_an_interruption_is_one_line_and_code_130(memory, scg, stored, command):
+    memory.failure = KeyboardInterrupt()
+    result = scg(command, *READING[command])
+    assert (result.code, result.out) == (130, "")
+    assert result.err == "interrupted: what was stored by then stays\n"
 
 
 def test_json_stays_json_where_the_terminal_knows_few_characters(monkeypatch):

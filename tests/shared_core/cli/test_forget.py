@@ -2,8 +2,11 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+
+from shared_core.retention import Retention
 
 
 @pytest.mark.parametrize(
@@ -31,12 +34,36 @@ def test_without_a_yes_the_memory_is_not_even_opened(memory, scg, stored, answer
     assert memory.calls == []
 
 
-@pytest.mark.parametrize("options", [[], ["--yes"], ["--id", "a", "--all"], ["--session", "1", "--speaker", "Ida"]])
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--yes"], ["--id", "a", "--all"], ["--session", "1", "--speaker", "Ida"], ["--all", "--older-than", "1d"]],
+)
 def test_no_selector_or_two_are_refused(memory, scg, stored, options):
     result = scg("forget", *options, answer="y\n")
     assert result.code == 2
     assert result.err.startswith("error: say what to forget by exactly one of")
     assert memory.calls == []
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        (["--older-than", "90d"], Retention(timedelta(days=90))),
+        (["--older-than", "36h", "--keep-newest", "5"], Retention(timedelta(hours=36), 5)),
+        (["--older-than", "8w"], Retention(timedelta(weeks=8))),
+        (["--keep-newest", "5"], Retention(None, 5)),
+    ],
+)
+def test_a_retention_is_passed_on_after_a_yes(memory, scg, stored, options, kept):
+    assert scg("forget", *options, answer="n\n").code == 1
+    assert memory.calls == []
+    result = scg("forget", *options, answer="y\n")
+    assert (result.code, result.out) == (0, "Forgot 2 entries and 1 concepts.\n")
+    [(_, kwargs)] = memory.named("open")
+    assert kwargs["retention"] == kept
+    assert memory.named("expire") == [((), {})]
+    memory.erased = replace(memory.erased, entries=0)
+    assert scg("forget", *options, "--yes").code == 0  # nothing is too old today
 
 
 def test_what_is_not_there_is_an_error(memory, scg, stored):

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,23 +26,20 @@ SCORES = ("base", "schema")
 
 
 def brute_force(model: TransformersModel, keys, score: str) -> np.ndarray:
-    """Log-probability of each key after the query, each scored alone in a tree of its own."""
+    """Log-probability of each key after the query, each scored alone in a plain forward pass."""
     totals = []
     for key in keys:
-        tree = model.tree(PROMPT)
-        at = tree.read(QUERY)
+        with torch.inference_mode():
+            logits = model._model(torch.tensor([[*PROMPT, *QUERY, *key]])).logits[0, -1 - len(key) :]
+        logprobs = torch.log_softmax(logits.float(), -1).numpy()
         total = 0.0
         for depth, token in enumerate((*key, TERMINATOR)):
             prefix = key[:depth]
             allowed = {other[depth] for other in keys if other[:depth] == prefix and len(other) > depth}
             allowed |= {TERMINATOR} if prefix in keys else set()
-            options = sorted(allowed)
-            logprobs = dict(zip(options, tree.logprobs([at] * len(options), options).tolist(), strict=True))
-            total += logprobs[token]
+            total += logprobs[depth, token]
             if score == "schema":
-                total -= float(np.logaddexp.reduce(list(logprobs.values())))
-            if depth < len(key):
-                (at,) = tree.extend([token], [at])
+                total -= float(np.logaddexp.reduce(logprobs[depth, sorted(allowed)]))
         totals.append(total)
     return np.array(totals)
 

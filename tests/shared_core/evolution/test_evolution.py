@@ -26,6 +26,8 @@ TEXTS = [
     "I baked a cake of purple carrots",
 ]
 ENTRIES = [MemoryEntry(text, f"e{number}", speaker="Anna" if number % 2 else None) for number, text in enumerate(TEXTS)]
+FEW = ENTRIES[:5]
+"""Enough for two batches and a part of one."""
 
 
 class StoppedError(Exception):
@@ -139,7 +141,7 @@ def finished(decoder):
     for name, config in CONFIGS.items():
         steps: list[Progress] = []
         with Store.open(":memory:") as store:
-            evolution(store, decoder, config).remember(ENTRIES, use_model=True, report=steps.append)
+            evolution(store, decoder, config).remember(FEW, use_model=True, report=steps.append)
             assert waiting(store) == []
             found[name] = contents(store), steps
     return found
@@ -175,10 +177,10 @@ def test_an_interrupted_write_ends_with_the_same_links(decoder, finished, name, 
 
         with Store.open(":memory:") as store:
             try:
-                evolution(store, decoder, CONFIGS[name]).remember(ENTRIES, use_model=True, report=stop)
+                evolution(store, decoder, CONFIGS[name]).remember(FEW, use_model=True, report=stop)
             except StoppedError:
-                outcome = evolution(store, decoder, CONFIGS[name]).remember(ENTRIES, use_model=True, report=ignore)
-                assert outcome.added + outcome.unchanged == len(ENTRIES)
+                outcome = evolution(store, decoder, CONFIGS[name]).remember(FEW, use_model=True, report=ignore)
+                assert outcome.added + outcome.unchanged == len(FEW)
             else:
                 break
             assert waiting(store) == []
@@ -205,10 +207,10 @@ def test_an_interrupted_write_keeps_what_it_reported(decoder, store):
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_same_entries_again_change_nothing(decoder, finished, name, store):
-    evolution(store, decoder, CONFIGS[name]).remember(ENTRIES, use_model=True, report=ignore)
+    evolution(store, decoder, CONFIGS[name]).remember(FEW, use_model=True, report=ignore)
     generation = store.generation(NAMESPACE)
-    outcome = evolution(store, decoder, CONFIGS[name]).remember(ENTRIES, use_model=True, report=ignore)
-    assert (outcome.added, outcome.updated, outcome.unchanged) == (0, 0, len(ENTRIES))
+    outcome = evolution(store, decoder, CONFIGS[name]).remember(FEW, use_model=True, report=ignore)
+    assert (outcome.added, outcome.updated, outcome.unchanged) == (0, 0, len(FEW))
     assert store.generation(NAMESPACE) == generation
     assert contents(store) == finished[name][0]
 

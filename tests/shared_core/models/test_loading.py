@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import platform
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -209,16 +213,30 @@ def test_a_failed_conversion_leaves_nothing(conversions, gguf, fault):
     assert files_in(loading._converted(gguf)) == ["config.json", "model.safetensors"]
 
 
-def test_what_a_killed_process_left_is_never_taken_for_a_model(conversions, gguf):
+def test_what_a_killed_process_left_is_never_taken_for_a_model_and_goes_with_the_next_conversion(conversions, gguf):
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+
     def killed(target):
-        shutil.copytree(target, target.parent / ".converting-killed")
+        own = target.name.replace(str(os.getpid()), str(child.pid))
+        assert own != target.name
+        shutil.copytree(target, target.parent / own)
+        shutil.copytree(target, target.parent / own.replace(platform.node(), f"{platform.node()}-2"))
 
     conversions.between = killed
     target = loading._converted(gguf)
-    assert files_in(cache_folder() / ".converting-killed") == ["model.safetensors"]
-    shutil.rmtree(target)
+    halves = [one for one in cache_folder().iterdir() if one != target]
+    assert [files_in(half) for half in halves] == [["model.safetensors"]] * 2
+
+    def converted_again():
+        shutil.rmtree(target)
+        assert files_in(loading._converted(gguf)) == ["config.json", "model.safetensors"]
+        return {one for one in cache_folder().iterdir() if one != target}
+
     conversions.between = lambda target: None
-    assert files_in(loading._converted(gguf)) == ["config.json", "model.safetensors"]
+    assert converted_again() == set(halves)  # its process is at work
+    child.communicate(b"\n")
+    (kept,) = converted_again()
+    assert "-2-" in kept.name  # whether another machine's process is, cannot be told
 
 
 def test_of_two_processes_the_first_one_counts(conversions, gguf):

@@ -18,6 +18,7 @@ from shared_core.store import (
     EntryWrite,
     KeyScores,
     export_namespace,
+    exported_namespace,
     import_namespace,
 )
 
@@ -113,6 +114,17 @@ def test_the_file_is_as_documented(store, tmp_path):
         "assimilated": False,
         "concepts": [{"key": "puppy", "surface": "Puppy", "weight": 1.0, "origin": "said"}],
     }
+
+
+def test_an_export_says_where_it_is_from(store, tmp_path):
+    export_namespace(store, BEN, tmp_path / "ben.jsonl")
+    assert exported_namespace(tmp_path / "ben.jsonl") == BEN
+    for header in ("", "{}", '{"format": "scg-memory", "version": 1, "namespace": 7}'):
+        (tmp_path / "odd.jsonl").write_text(header)
+        with pytest.raises(FormatError, match="line 1"):
+            exported_namespace(tmp_path / "odd.jsonl")
+    with pytest.raises(FormatError, match=r"absent\.jsonl"):
+        exported_namespace(tmp_path / "absent.jsonl")
 
 
 def test_an_import_merges(store, tmp_path):
