@@ -10,14 +10,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeAlias
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import URL, Connection
 
 from shared_core.entry import MemoryEntry, check_ids, check_namespace, check_text
-from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError
-from shared_core.store import anticipating, copying, loading, reading, scoring, sqlite, writing
+from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError, UnsupportedError
+from shared_core.store import anticipating, loading, reading, scoring, writing
 from shared_core.store.access import Access
 from shared_core.store.checking import Fault, find_faults
 from shared_core.store.collector import collector_paused
+from shared_core.store.file_access import FileAccess
 from shared_core.store.location import parse_location
 from shared_core.store.models import list_models
 from shared_core.store.repairing import Repaired, mend_rows
@@ -46,9 +47,9 @@ class Store:
     :class:`InvalidInputError` for a namespace or an id that is not one.
     """
 
-    def __init__(self, engine: Engine, path: Path | None) -> None:
+    def __init__(self, access: Access) -> None:
         """Use :meth:`open`."""
-        self._access = Access(engine, path)
+        self._access = access
 
     @classmethod
     def open(cls, path_or_url: str | Path, *, create: bool = True) -> Store:
@@ -66,8 +67,8 @@ class Store:
             StoreUnavailableError: if it cannot be opened for writing.
             StoreError: if it is damaged.
         """
-        path = parse_location(path_or_url)
-        return cls(sqlite.open_engine(path, create=create), path)
+        place = parse_location(path_or_url)
+        return cls(_on_server(place, create=create) if isinstance(place, URL) else FileAccess(place, create=create))
 
     @property
     def path(self) -> Path | None:
@@ -92,7 +93,7 @@ class Store:
         chunk = list(islice(remaining, reading.CHUNK))
         if not chunk:
             return WriteOutcome(0, 0, 0, ())
-        with self._access.writing() as connection:
+        with self._access.writing(name) as connection:
             writer = writing.NamespaceWriter(connection, name, anew=anew)
             while chunk:
                 writer.put(chunk)
@@ -158,7 +159,7 @@ class Store:
         """
         name = check_namespace(namespace)
         check_text(fingerprint, "fingerprint")
-        with self._access.writing() as connection:
+        with self._access.writing(name) as connection:
             scoring.put_columns(connection, name, fingerprint, state, columns)
 
     def load(self, namespace: Name, fingerprint: str | None = None) -> NamespaceState:
@@ -346,15 +347,14 @@ class Store:
         Raises:
             StoreError: if the database itself is damaged; nothing was changed.
         """
-        with self._access.writing() as connection:
+        with self._access.writing(None) as connection:
             repaired = mend_rows(connection)
         self._access.wipe()
         return repaired
 
     def back_up(self, path: str | Path) -> Path:
         """Write the memory as of now to a new file while it is in use, see :func:`.copying.back_up`."""
-        self._access.check_usable()
-        return copying.back_up(self._access.engine, self._access.path, path)
+        return self._access.back_up(path)
 
     def close(self) -> None:
         """Let go of the file. Calls after this fail; closing twice is fine."""
@@ -372,7 +372,7 @@ class Store:
 
     @contextmanager
     def _namespace(self, name: Name, *, write: bool) -> Iterator[tuple[Connection, int | None]]:
-        with self._access.writing() if write else self._access.reading() as connection:
+        with self._access.writing(name) if write else self._access.reading() as connection:
             row = reading.find_namespace(connection, name)
             yield connection, None if row is None else row.number
 
@@ -381,8 +381,20 @@ class Store:
         try:
             yield
         except (ValueError, TypeError, LookupError, OverflowError) as error:
-            raise sqlite.damaged(self._access.location, f"{type(error).__name__}: {error}") from error
+            raise self._access.damaged(f"{type(error).__name__}: {error}") from error
 
     def _scan(self, connection: Connection, number: int) -> Iterator[EntryWrite]:
         with self._sound():
             yield from reading.read_writes(connection, number)
+
+
+def _on_server(url: URL, *, create: bool) -> Access:
+    try:
+        from shared_core.store.server_access import ServerAccess
+    except ModuleNotFoundError as error:
+        if error.name != "psycopg":
+            raise
+        raise UnsupportedError(
+            "a memory in PostgreSQL needs psycopg, which is not installed: pip install 'scg-mem[postgres]'"
+        ) from error
+    return ServerAccess(url, create=create)
