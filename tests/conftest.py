@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from shared_core.decoding import ConceptDecoder
     from shared_core.models import TransformersModel
+    from tests.postgres import PostgresServer
 
 # torch is imported where it is needed: the process that hands out the tests needs none, and the others wait for it.
 # One thread, also in the processes that tests start.
@@ -110,6 +111,16 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any], str]] = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The file that takes longest goes first: last, one process would wait for the other."""
     items.sort(key=lambda item: item.path.name != "test_cookbooks.py")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server, which the tests of one process share."""
+    from tests.postgres import PostgresServer
+
+    server = PostgresServer()
+    yield server
+    server.remove()
 
 
 @pytest.fixture(scope="session")

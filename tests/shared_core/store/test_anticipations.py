@@ -1,9 +1,5 @@
 """Anticipations: what was saved comes back by entry, whatever came between, and following equals reading anew."""
 
-import shutil
-import tempfile
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +8,7 @@ from hypothesis import strategies as st
 from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError, StoreError
 from shared_core.store import Anticipated, Anticipation, Anticipations, ConceptLink, EntryWrite, Store
+from tests.shared_core.store.conftest import ENGINES
 
 NAME, OTHER = ("mira",), ("tobi",)
 IDS = "abcdef"
@@ -52,13 +49,14 @@ def by_id(state, columns):
     return found
 
 
-@pytest.fixture(scope="module")
-def stores():
-    """Two stores on one file, as two processes have them."""
-    folder = Path(tempfile.mkdtemp())
-    with Store.open(folder / "memory.db") as one, Store.open(folder / "memory.db") as other:
+@pytest.fixture(scope="module", params=ENGINES)
+def stores(request, tmp_path_factory):
+    """Two stores on one memory, as two processes have them."""
+    place = tmp_path_factory.mktemp("stores") / "memory.db"
+    if request.param == "postgresql":
+        place = request.getfixturevalue("empty_database")()
+    with Store.open(place) as one, Store.open(place) as other:
         yield one, other
-    shutil.rmtree(folder)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans(), steps), max_size=8))
@@ -154,7 +152,8 @@ def test_an_assimilation_lands_whole(store, monkeypatch):
         "logprobs = x'003c'",
     ],
 )
-def test_columns_of_a_damaged_row_are_refused(store, damage):
+def test_columns_of_a_damaged_row_are_refused(filed, damage):
+    store = filed
     store.write(NAME, [EntryWrite(MemoryEntry("one", id="a"))])
     store.save_anticipations(NAME, anticipated("tiny", {"a": {1: -1.0}}))
     with store._access.engine.begin() as connection:

@@ -20,25 +20,25 @@ def said(id, text="tea"):
 
 
 @given(st.lists(names, unique=True, max_size=12), names)
-def test_names_under_a_name_are_those_that_begin_with_its_labels(stored, under):
-    with Store.open(":memory:") as store:
-        for name in stored:
-            store.write(name, [said("1")])
-        assert store.names(under) == [name for name in stored if name[: len(under)] == under]
+def test_names_under_a_name_are_those_that_begin_with_its_labels(shared_store, stored, under):
+    for info in shared_store.namespaces():
+        shared_store.clear(info.name)
+    for name in stored:
+        shared_store.write(name, [said("1")])
+    assert shared_store.names(under) == [name for name in stored if name[: len(under)] == under]
 
 
-def test_a_namespace_without_entries_has_no_name():
-    with Store.open(":memory:") as store:
-        store.write(ANNA, [said("1")])
-        store.forget(ANNA, ids=["1"])
-        assert store.names(ANNA) == []
-        store.write(ANNA, [said("2")])
-        assert store.names(ANNA) == [ANNA]
+def test_a_namespace_without_entries_has_no_name(store):
+    store.write(ANNA, [said("1")])
+    store.forget(ANNA, ids=["1"])
+    assert store.names(ANNA) == []
+    store.write(ANNA, [said("2")])
+    assert store.names(ANNA) == [ANNA]
 
 
-def test_pages_add_up_to_all_entries_in_their_order():
+def test_pages_add_up_to_all_entries_in_their_order(place):
     count = 2 * reading.CHUNK + 3
-    with Store.open(":memory:") as store:
+    with Store.open(place) as store:
         store.write(ANNA, [said(str(number)) for number in range(count)])
         store.write(BEN, [said("other")])
         store.forget(ANNA, ids=["7"])
@@ -53,8 +53,8 @@ def test_pages_add_up_to_all_entries_in_their_order():
         assert store.held(ANNA, ["8", "7", "3"]) == [seen[7], seen[3]]
 
 
-def test_when_an_entry_was_read_is_noted_and_changes_nothing_else(path):
-    with Store.open(path) as store:
+def test_when_an_entry_was_read_is_noted_and_changes_nothing_else(place):
+    with Store.open(place) as store:
         store.write(ANNA, [said("1"), said("2")])
         store.write(BEN, [said("1")])
         before = store.generation(ANNA), store.get(ANNA, ["1", "2"])
@@ -63,7 +63,7 @@ def test_when_an_entry_was_read_is_noted_and_changes_nothing_else(path):
         assert [one.touched for one in store.page(ANNA)] == [None, 12.5]
         assert [one.touched for one in store.page(BEN)] == [None]
         assert (store.generation(ANNA), store.get(ANNA, ["1", "2"])) == before
-    with Store.open(path) as store:
+    with Store.open(place) as store:
         assert [one.touched for one in store.held(ANNA, ["2"])] == [12.5]
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared_core.entry import MemoryEntry
-from shared_core.store import ConceptLink, EntryWrite, KeyScores, ScoreColumns, Store, scoring
+from shared_core.store import ConceptLink, EntryWrite, KeyScores, ScoreColumns, scoring
 
 NAME = ("anna",)
 KEYS = [f"key {number}" for number in range(9)]
@@ -63,16 +63,10 @@ def by_key(state, columns):
     return found
 
 
-@pytest.fixture(scope="module")
-def one_store():
-    with Store.open(":memory:") as store:
-        yield store
-
-
 @settings(max_examples=60)
 @given(st.lists(steps, max_size=10), st.sampled_from([2, 256]))
-def test_columns_are_what_was_saved_last(one_store, history, block):
-    store = one_store
+def test_columns_are_what_was_saved_last(shared_store, history, block):
+    store = shared_store
     store.clear(NAME)
     expected = {}  # by key: tokens, log-probabilities
     alive = {}

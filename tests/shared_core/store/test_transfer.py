@@ -286,7 +286,8 @@ def test_an_export_that_fails_leaves_the_older_file(store, tmp_path, monkeypatch
     assert [file.name for file in path.parent.iterdir()] == ["anna.jsonl"]
 
 
-def test_an_export_never_replaces_the_memory_or_a_folder(store, tmp_path):
+def test_an_export_never_replaces_the_memory_or_a_folder(filed, tmp_path):
+    store = filed
     store.write(ANNA, [EntryWrite(MemoryEntry("a", id="1"))])
     (tmp_path / "link.db").symlink_to(store.path)
     for path in (store.path, tmp_path / "link.db", tmp_path):
