@@ -15,7 +15,10 @@ from shared_core.filters import Filter
 
 DEFAULT_MEMORY = "scg-memory.db"
 
-MemoryPath = Annotated[str, typer.Option("--memory", envvar="SCG_MEMORY", metavar="PATH", help="The memory.")]
+MemoryPath = Annotated[
+    str,
+    typer.Option("--memory", envvar="SCG_MEMORY", metavar="PATH", help="The memory: a file, or the URL of a database."),
+]
 Namespace = Annotated[
     list[str] | None,
     typer.Option("--namespace", metavar="NAME", help="The namespace; repeat it for one of several parts."),
@@ -28,6 +31,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in plain words.")]
 InputFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file to read.")]
+Place = Annotated[str, typer.Argument(metavar="PLACE", help="A file, or the URL of a database.")]
 OutputFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")]
 
 Sessions = Annotated[

@@ -135,8 +135,7 @@ class _SQLite(Dialect):
 
     def set_clock(self, connection: Connection, moment: int) -> None:
         connection.execute(delete(memory_state))
-        # What may lie in unused bytes is not known: the file is written afresh.
-        connection.execute(insert(memory_state).values(id=1, generation=moment, unwiped=max(moment, 1)))
+        connection.execute(insert(memory_state).values(id=1, generation=moment, unwiped=0))
 
     def damages(self, connection: Connection) -> Iterator[str]:
         for (found,) in connection.exec_driver_sql(f"PRAGMA integrity_check({_SHOWN})"):

@@ -30,7 +30,7 @@ def parse_location(path_or_url: str | Path) -> Path | URL | None:
     return Path(path_or_url).absolute()
 
 
-def shown(path_or_url: str | Path) -> str:
+def shown_location(path_or_url: str | Path) -> str:
     """A location as it may be shown to anyone: without the password of a URL."""
     try:
         place = parse_location(path_or_url)

@@ -45,6 +45,7 @@ from shared_core.errors import (
 from shared_core.store import migrations
 from shared_core.store.location import shown_url
 from shared_core.store.reading import encode_name
+from shared_core.store.tables import namespaces
 from shared_core.store.tables import schema as tables
 
 SCHEMA: Final = "scg_memory"
@@ -205,6 +206,25 @@ def migrate(connection: Connection, location: str) -> None:
         connection.exec_driver_sql("CREATE SEQUENCE moments")
     migrations.upgrade(connection, version)
     connection.execute(update(_memory_version).values(version=migrations.newest()))
+
+
+@contextmanager
+def new_memory(url: URL) -> Iterator[Connection]:
+    """A write transaction on a memory that has nothing in it; if it is undone, the tables it made are as well.
+
+    Raises:
+        InvalidInputError: if something is there.
+        StoreError: see :func:`open_engine`.
+    """
+    location, engine = shown_url(url), connect(url)
+    try:
+        with writing(engine, location, None) as connection:
+            migrate(connection, location)
+            if connection.execute(select(namespaces.c.number).limit(1)).first() is not None:
+                raise InvalidInputError(f"{location} holds a memory already: name a database without one")
+            yield connection
+    finally:
+        engine.dispose()
 
 
 @contextmanager

@@ -57,7 +57,10 @@ def _mend_clock(connection: Connection) -> Iterator[str]:
     stamps = (namespaces.c.generation, namespaces.c.erased, entries.c.changed, scores.c.saved)
     last = max(connection.scalar(select(func.max(stamp))) or 0 for stamp in stamps)
     if shown is None or shown < last:
-        dialect.set_clock(connection, max(last, shown or 0))
+        moment = max(last, shown or 0, 1)
+        dialect.set_clock(connection, moment)
+        # What may lie in unused bytes is not known: a file is written afresh.
+        dialect.show_moment(connection, moment, erased=True)
         yield "set the memory's clock"
 
 

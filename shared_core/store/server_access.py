@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import URL, Connection
 
 from shared_core.errors import StoreError
-from shared_core.store import postgresql
+from shared_core.store import copying, postgresql
 from shared_core.store.access import Access
 from shared_core.store.location import shown_url
 
@@ -49,7 +49,10 @@ class ServerAccess(Access):
 
     def back_up(self, path: str | Path) -> Path:
         """Write the memory as of now to a new SQLite file."""
-        raise NotImplementedError
+        target = Path(path).absolute()
+        with self.reading() as original, copying.new_file(target) as copy:
+            copying.copy_rows(original, copy)
+        return target
 
     def damaged(self, what: str) -> StoreError:
         """The error of a memory whose content does not hold together."""

@@ -1,4 +1,4 @@
-"""The durable store: one file, many namespaces."""
+"""The durable store: one file or database, many namespaces."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ Name: TypeAlias = tuple[str, ...]
 
 
 class Store:
-    """Entries, concepts and links of many namespaces, in one SQLite file.
+    """Entries, concepts and links of many namespaces, in one SQLite file or PostgreSQL database.
 
     Every call is one transaction and is durable when it returns. Several threads may share one store, and
-    several processes one file. Every method may raise :class:`StoreError` when the file is damaged or the
-    store is closed, :class:`StoreUnavailableError` when it is locked, read-only or out of space, and
-    :class:`InvalidInputError` for a namespace or an id that is not one.
+    several processes one file or database. Every method may raise :class:`StoreError` when it is damaged or the
+    store is closed, :class:`StoreUnavailableError` when it is locked, read-only or out of space, or its server is
+    gone, and :class:`InvalidInputError` for a namespace or an id that is not one.
     """
 
     def __init__(self, access: Access) -> None:
@@ -53,7 +53,7 @@ class Store:
 
     @classmethod
     def open(cls, path_or_url: str | Path, *, create: bool = True) -> Store:
-        """Open the memory at a path, a ``sqlite:///`` URL, or ``":memory:"`` (kept nowhere).
+        """Open the memory at a path, a ``sqlite:///`` or ``postgresql+psycopg://`` URL, or ``":memory:"`` (kept nowhere).
 
         Args:
             path_or_url: Where the memory is. A ``Path`` is always a file.
@@ -72,7 +72,7 @@ class Store:
 
     @property
     def path(self) -> Path | None:
-        """The file; ``None`` for ``":memory:"``."""
+        """The file; ``None`` for ``":memory:"`` and for a database."""
         return self._access.path
 
     def write(self, namespace: Name, writes: Iterable[EntryWrite], *, anew: bool = False) -> WriteOutcome:
@@ -288,9 +288,9 @@ class Store:
     def forget(self, namespace: Name, *, ids: Collection[str]) -> Erased:
         """Remove entries, and the concepts nothing grounds any more; unknown ids are ignored.
 
-        No byte of what was removed stays in the file: its pages are written afresh, which takes time in
+        No byte of what was removed stays in a file: its pages are written afresh, which takes time in
         proportion to the file (about a second for 60 MB), so forget many ids in one call. The same holds
-        for a :meth:`write` that replaces entries.
+        for a :meth:`write` that replaces entries. A server is told to free the space, see :class:`.Erased`.
         """
         name, wanted = check_namespace(namespace), check_ids(ids)
         with self._namespace(name, write=True) as (connection, number):
@@ -353,7 +353,23 @@ class Store:
         return repaired
 
     def back_up(self, path: str | Path) -> Path:
-        """Write the memory as of now to a new file while it is in use, see :func:`.copying.back_up`."""
+        """Write the memory as of one moment to a new SQLite file, which appears whole or not at all.
+
+        Readers and writers go on meanwhile. The copy is a memory like any other: open it, or put it in the place of
+        the old one while nobody has that open (and remove that one's ``-wal`` and ``-shm`` files, which belong to no
+        other). Into a database it goes with :func:`.migrate_memory`.
+
+        Args:
+            path: The file to write. An older one there is replaced.
+
+        Returns:
+            The path of the copy.
+
+        Raises:
+            InvalidInputError: if ``path`` is the memory itself, or not a file.
+            StoreUnavailableError: if the file cannot be written; an older one is kept.
+            StoreError: if the memory is damaged.
+        """
         return self._access.back_up(path)
 
     def close(self) -> None:
