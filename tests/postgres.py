@@ -63,7 +63,7 @@ class PostgresServer:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         # The tests kill it, and never cut the power: nothing has to reach the disk.
-        settings = {"listen_addresses": "", "fsync": "off", "shared_buffers": "32MB", "max_connections": "120"}
+        settings = {"listen_addresses": "", "fsync": "off", "shared_buffers": "32MB", "autovacuum": "off", "jit": "off"}
         log = (self._folder / "log").open("ab")
         self._process = subprocess.Popen(
             [self._bin / "postgres", "-D", self._data, "-k", self._folder]

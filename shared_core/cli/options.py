@@ -17,7 +17,7 @@ DEFAULT_MEMORY = "scg-memory.db"
 
 MemoryPath = Annotated[
     str,
-    typer.Option("--memory", envvar="SCG_MEMORY", metavar="PATH", help="The memory: a file, or the URL of a database."),
+    typer.Option("--memory", envvar="SCG_MEMORY", metavar="PATH", help="The memory: a file, or a database's URL."),
 ]
 Namespace = Annotated[
     list[str] | None,

@@ -108,10 +108,13 @@ def forget(
     target = Target.of(memory, namespace, model)
     what = _what_to_forget(ids, session, speaker, everything)
     if not yes:
+        from shared_core.store import shown_location
+
         target.check_exists()
-        _confirm(f"Forget {what} in namespace {namespace_label(target.namespace)} of {memory}?")
+        _confirm(f"Forget {what} in namespace {namespace_label(target.namespace)} of {shown_location(memory)}?")
     with target.open_existing() as opened:
         erased = opened.clear() if everything else opened.forget(ids=ids or None, session=session, speaker=speaker)
+        is_file = opened.store.path is not None
     if erased.entries == 0 and not everything:
         raise NotFoundError(f"there is no such entry: nothing was forgotten ({what})")
     if as_json:
@@ -119,7 +122,8 @@ def forget(
     else:
         show(f"Forgot {erased.entries} entries and {erased.concepts} concepts.")
     if not erased.wiped:
-        note("Their bytes may stay in the file until the next time something is forgotten: it was in use.")
+        until = "in the file until the next time something is forgotten: it was in use"
+        note(f"Their bytes may stay {until if is_file else 'in the files of the server, which are its own'}.")
 
 
 def _what_to_forget(ids: list[str] | None, session: str | None, speaker: str | None, everything: bool) -> str:

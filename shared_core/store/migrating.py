@@ -40,8 +40,8 @@ def migrate_memory(source: str | Path, target: str | Path) -> list[CopiedNamespa
         fault = next(find_faults(original), None)
         if fault is not None:
             raise StoreError(
-                f"the memory {shown_location(source)} does not fit together ({fault.what}): nothing was copied; mend it with "
-                "'scg repair' first"
+                f"the memory {shown_location(source)} does not fit together ({fault.what}): nothing was copied; mend "
+                "it with 'scg repair' first"
             )
         with _new_memory(place) as copy:
             return copying.copy_rows(original, copy)

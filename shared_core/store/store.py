@@ -53,7 +53,7 @@ class Store:
 
     @classmethod
     def open(cls, path_or_url: str | Path, *, create: bool = True) -> Store:
-        """Open the memory at a path, a ``sqlite:///`` or ``postgresql+psycopg://`` URL, or ``":memory:"`` (kept nowhere).
+        """Open the memory at a path, a URL (``sqlite:///…``, ``postgresql+psycopg://…``) or ``":memory:"`` (nowhere).
 
         Args:
             path_or_url: Where the memory is. A ``Path`` is always a file.

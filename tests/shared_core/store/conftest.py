@@ -4,12 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from shared_core.store import Store
 from shared_core.store.postgresql import SCHEMA
 from shared_core.store.tables import schema
 
 ENGINES = ("sqlite", "postgresql")
+FEW = settings(max_examples=5)
+"""For properties that were looked at in many examples on SQLite: on a server an example takes several times as long."""
 
 
 @pytest.fixture
@@ -56,9 +59,21 @@ def somewhere(request, path) -> str:
 
 @pytest.fixture(scope="module", params=ENGINES)
 def shared_store(request):
-    """A store in memory or on a server, for the many examples of one property; each starts by emptying it."""
-    place = ":memory:" if request.param == "sqlite" else request.getfixturevalue("empty_database")()
-    with Store.open(place) as store:
+    """A store in memory or on a server, for the examples of one property; each starts by emptying it."""
+    return request.getfixturevalue("memory_store" if request.param == "sqlite" else "server_store")
+
+
+@pytest.fixture(scope="module")
+def memory_store():
+    """A store in memory, for many examples."""
+    with Store.open(":memory:") as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def server_store(empty_database):
+    """A store on a server, for few examples."""
+    with Store.open(empty_database()) as store:
         yield store
 
 

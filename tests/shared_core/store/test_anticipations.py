@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError, StoreError
 from shared_core.store import Anticipated, Anticipation, Anticipations, ConceptLink, EntryWrite, Store
-from tests.shared_core.store.conftest import ENGINES
+from tests.shared_core.store.conftest import FEW
 
 NAME, OTHER = ("mira",), ("tobi",)
 IDS = "abcdef"
@@ -49,18 +49,37 @@ def by_id(state, columns):
     return found
 
 
-@pytest.fixture(scope="module", params=ENGINES)
-def stores(request, tmp_path_factory):
-    """Two stores on one memory, as two processes have them."""
-    place = tmp_path_factory.mktemp("stores") / "memory.db"
-    if request.param == "postgresql":
-        place = request.getfixturevalue("empty_database")()
-    with Store.open(place) as one, Store.open(place) as other:
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """Two stores on one file, as two processes have them."""
+    path = tmp_path_factory.mktemp("stores") / "memory.db"
+    with Store.open(path) as one, Store.open(path) as other:
         yield one, other
 
 
-@given(st.lists(st.tuples(st.booleans(), st.booleans(), steps), max_size=8))
+@pytest.fixture(scope="module")
+def server_stores(empty_database):
+    """Two stores on one server."""
+    url = empty_database()
+    with Store.open(url) as one, Store.open(url) as other:
+        yield one, other
+
+
+HISTORIES = given(st.lists(st.tuples(st.booleans(), st.booleans(), steps), max_size=8))
+
+
+@HISTORIES
 def test_what_was_saved_is_what_is_loaded(stores, rounds):
+    check_loaded(stores, rounds)
+
+
+@FEW
+@HISTORIES
+def test_what_was_saved_on_a_server_is_what_is_loaded(server_stores, rounds):
+    check_loaded(server_stores, rounds)
+
+
+def check_loaded(stores, rounds):
     for name in (NAME, OTHER):
         stores[0].clear(name)
     texts, held = {}, {model: {} for model in MODELS}

@@ -15,12 +15,12 @@ ROOT = Path(__file__).parents[3]
 WORKERS, ROUNDS = 4, 12
 
 
-def test_several_processes_write_one_memory(place, path):
-    """They even make it together, and each erasure rewrites a file under the others."""
+def test_several_processes_write_one_file(path):
+    """They even make it together, and each erasure rewrites the file under the others."""
     program = str(Path(__file__).with_name("one_of_many.py"))
     workers = [
         subprocess.Popen(
-            [sys.executable, program, place, str(worker), str(ROUNDS), str(path.with_name("start"))],
+            [sys.executable, program, str(path), str(worker), str(ROUNDS), str(path.with_name("start"))],
             env=os.environ | {"PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -35,7 +35,7 @@ def test_several_processes_write_one_memory(place, path):
     for worker in workers:
         _, errors = worker.communicate(timeout=100)
         assert worker.returncode == 0, errors
-    with Store.open(place) as store:
+    with Store.open(path) as store:
         state = store.load(ANNA)
         expected = {f"{worker} {number} kept" for worker in range(WORKERS) for number in range(ROUNDS)}
         assert Counter(stored.entry.id for stored in state.entries) == Counter(expected | {"contested"})

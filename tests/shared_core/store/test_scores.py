@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from shared_core.entry import MemoryEntry
 from shared_core.store import ConceptLink, EntryWrite, KeyScores, ScoreColumns, scoring
+from tests.shared_core.store.conftest import FEW
 
 NAME = ("anna",)
 KEYS = [f"key {number}" for number in range(9)]
@@ -63,10 +64,22 @@ def by_key(state, columns):
     return found
 
 
+HISTORIES = given(st.lists(steps, max_size=10), st.sampled_from([2, 256]))
+
+
 @settings(max_examples=60)
-@given(st.lists(steps, max_size=10), st.sampled_from([2, 256]))
-def test_columns_are_what_was_saved_last(shared_store, history, block):
-    store = shared_store
+@HISTORIES
+def test_columns_are_what_was_saved_last(memory_store, history, block):
+    check_columns(memory_store, history, block)
+
+
+@FEW
+@HISTORIES
+def test_columns_on_a_server_are_what_was_saved_last(server_store, history, block):
+    check_columns(server_store, history, block)
+
+
+def check_columns(store, history, block):
     store.clear(NAME)
     expected = {}  # by key: tokens, log-probabilities
     alive = {}
