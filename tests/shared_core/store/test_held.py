@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from shared_core.entry import MemoryEntry
 from shared_core.store import ConceptLink, EntryWrite, Store, reading
+from tests.shared_core.store.conftest import FEW
 
 ANNA, BEN = ("anna",), ("ben",)
 labels = st.sampled_from(["a", "b", '"', ",", "-", "]", "[", "\\", "ü", "a,b", 'a","b', "+", ".", "\U0001f600"])
@@ -19,13 +20,26 @@ def said(id, text="tea"):
     return EntryWrite(MemoryEntry(text, id), (ConceptLink(text, text, 1.0, "said"),))
 
 
-@given(st.lists(names, unique=True, max_size=12), names)
-def test_names_under_a_name_are_those_that_begin_with_its_labels(shared_store, stored, under):
-    for info in shared_store.namespaces():
-        shared_store.clear(info.name)
+NAMED = given(st.lists(names, unique=True, max_size=12), names)
+
+
+@NAMED
+def test_names_under_a_name_are_those_that_begin_with_its_labels(memory_store, stored, under):
+    check_names(memory_store, stored, under)
+
+
+@FEW
+@NAMED
+def test_names_on_a_server_are_those_that_begin_with_its_labels(server_store, stored, under):
+    check_names(server_store, stored, under)
+
+
+def check_names(store, stored, under):
+    for info in store.namespaces():
+        store.clear(info.name)
     for name in stored:
-        shared_store.write(name, [said("1")])
-    assert shared_store.names(under) == [name for name in stored if name[: len(under)] == under]
+        store.write(name, [said("1")])
+    assert store.names(under) == [name for name in stored if name[: len(under)] == under]
 
 
 def test_a_namespace_without_entries_has_no_name(store):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared_core.entry import MemoryEntry
@@ -42,6 +42,7 @@ HISTORIES = st.lists(
         st.lists(st.builds(EntryWrite, ENTRIES, LINKS, st.booleans()), min_size=1, max_size=4),
         st.lists(st.integers(0, 3), max_size=2),
     ),
+    min_size=2,
     max_size=5,
 )
 
@@ -75,7 +76,7 @@ def content(store):
     return found
 
 
-@HEAVY
+@settings(HEAVY, max_examples=3)
 @given(HISTORIES)
 def test_a_memory_is_the_same_on_either_engine_and_goes_on_there(empty_database, tmp_path_factory, history):
     folder, url = tmp_path_factory.mktemp("migrating"), empty_database()
