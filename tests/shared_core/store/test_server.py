@@ -18,7 +18,8 @@ from shared_core.errors import (
     StoreUnavailableError,
     StoreVersionError,
 )
-from shared_core.store import ConceptLink, EntryWrite, Store, migrations, postgresql, tables
+from shared_core.store import ConceptLink, EntryWrite, Store, migrations, parse_location, postgresql, tables
+from tests.conftest import run_program
 
 ANNA, BEN = ("anna",), ("ben",)
 
@@ -61,7 +62,7 @@ def test_the_migrations_end_in_the_tables(postgres):
     for by_migration in (True, False):
         url = postgres.url(postgres.database())
         Store.open(url).close()
-        engine = postgresql.connect(postgresql_url(url))
+        engine = postgresql.connect(parse_location(url))
         with postgresql.writing(engine, "", None) as connection:
             if not by_migration:
                 tables.schema.drop_all(connection)
@@ -87,12 +88,6 @@ def test_the_migrations_end_in_the_tables(postgres):
         engine.dispose()
     assert made[0] == made[1]
     assert len(made[0]) == len(tables.schema.tables) + 1
-
-
-def postgresql_url(url):
-    from shared_core.store import parse_location
-
-    return parse_location(url)
 
 
 def test_what_is_not_a_memory_is_refused_untouched(postgres):
@@ -314,3 +309,19 @@ def test_a_pool_that_is_used_up_says_so(url, monkeypatch):
     monkeypatch.setattr(postgresql, "BUSY_SECONDS", 0.1)
     with Store.open(url) as store, store.scan(ANNA), pytest.raises(StoreUnavailableError, match="fewer calls at once"):
         store.load(ANNA)
+
+
+def test_without_its_driver_a_database_says_what_to_install_and_files_need_none():
+    program = """
+import sys
+sys.modules["psycopg"] = None
+from shared_core.errors import UnsupportedError
+from shared_core.store import Store
+Store.open(":memory:").close()
+try:
+    Store.open("postgresql+psycopg://localhost/memory")
+except UnsupportedError as error:
+    print(error)
+"""
+    [message] = run_program(program)
+    assert "pip install 'scg-mem[postgres]'" in message
