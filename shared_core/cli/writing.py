@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -114,7 +115,6 @@ def forget(
         _confirm(f"Forget {what} in namespace {namespace_label(target.namespace)} of {shown_location(memory)}?")
     with target.open_existing() as opened:
         erased = opened.clear() if everything else opened.forget(ids=ids or None, session=session, speaker=speaker)
-        is_file = opened.store.path is not None
     if erased.entries == 0 and not everything:
         raise NotFoundError(f"there is no such entry: nothing was forgotten ({what})")
     if as_json:
@@ -122,6 +122,9 @@ def forget(
     else:
         show(f"Forgot {erased.entries} entries and {erased.concepts} concepts.")
     if not erased.wiped:
+        from shared_core.store import parse_location
+
+        is_file = isinstance(parse_location(memory), Path)
         until = "in the file until the next time something is forgotten: it was in use"
         note(f"Their bytes may stay {until if is_file else 'in the files of the server, which are its own'}.")
 
