@@ -12,7 +12,7 @@ from shared_core.store import Store
 from tests.shared_core.store.conftest import ENGINES
 
 ROOT = Path(__file__).parents[3]
-TRIALS = {"sqlite": 16, "postgresql": 5}
+TRIALS = {"sqlite": 16, "postgresql": 3}
 
 
 @pytest.mark.parametrize("engine", ENGINES)

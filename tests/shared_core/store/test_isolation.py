@@ -80,8 +80,8 @@ def check(store, name, mark):
     assert store.find_duplicates(name, [same_text]) == {same_text: f"id {mark}"}
 
 
-def test_names_that_look_alike_are_apart(place):
-    with Store.open(place) as store:
+def test_names_that_look_alike_are_apart():
+    with Store.open(":memory:") as store:
         for mark, name in enumerate(ADVERSARIAL):
             fill(store, name, mark)
         assert [(info.name, info.entries, info.concepts) for info in store.namespaces()] == [

@@ -244,7 +244,7 @@ def database(request):
 
 
 TestServerHistories = ServerHistories.TestCase
-TestServerHistories.settings = settings(max_examples=4, stateful_step_count=15)
+TestServerHistories.settings = settings(max_examples=3, stateful_step_count=15)
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(max_examples=30, stateful_step_count=15)
 TestFileHistories = FileHistories.TestCase

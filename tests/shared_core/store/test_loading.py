@@ -13,6 +13,7 @@ from sqlalchemy import text
 from shared_core.entry import MemoryEntry
 from shared_core.errors import StoreError
 from shared_core.store import ORIGINS, ConceptLink, EntryWrite, Store, loading
+from tests.shared_core.store.conftest import FEW
 
 NAMES = ("anna", "bert", "chris")
 EXAMPLES = itertools.count()
@@ -42,9 +43,21 @@ def rows_of(store, namespace, columns, table):
         return connection.execute(query, {"name": name}).fetchall()
 
 
-@given(st.lists(WRITES, max_size=12), st.lists(st.integers(0, 9).map(str), max_size=3))
-def test_a_state_is_what_the_rows_hold(shared_store, writes, forgotten):
-    store = shared_store
+WRITTEN = given(st.lists(WRITES, max_size=12), st.lists(st.integers(0, 9).map(str), max_size=3))
+
+
+@WRITTEN
+def test_a_state_is_what_the_rows_hold(memory_store, writes, forgotten):
+    check_rows(memory_store, writes, forgotten)
+
+
+@FEW
+@WRITTEN
+def test_a_state_on_a_server_is_what_the_rows_hold(server_store, writes, forgotten):
+    check_rows(server_store, writes, forgotten)
+
+
+def check_rows(store, writes, forgotten):
     example = str(next(EXAMPLES))
     for name in NAMES:
         theirs = [

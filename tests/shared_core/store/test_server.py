@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -55,6 +56,20 @@ def test_a_memory_is_made_only_when_asked_and_beside_what_is_there(postgres):
         assert (ids(store), store.path) == (["1"], None)
     with postgres.connect(name) as connection:
         assert connection.execute("SELECT count(*) FROM public.entries").fetchone() == (0,)
+
+
+def test_those_who_open_a_new_database_at_once_make_one_memory(postgres):
+    url = postgres.url(postgres.database())
+
+    def work(number):
+        with Store.open(url) as store:
+            return store.write((f"user {number}",), [write(str(number))]).added
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(4))) == [1] * 4
+    with Store.open(url) as store:
+        assert len(store.namespaces()) == 4
+        assert store.check() == []
 
 
 def test_the_migrations_end_in_the_tables(postgres):

@@ -13,7 +13,7 @@ from tests.shared_core.store import server_worker
 
 ROOT = Path(__file__).parents[3]
 NAMES = [f"user {number}" for number in range(8)]
-WORKERS, CALLS = 4, 40
+WORKERS, CALLS = 4, 32
 
 
 def test_nothing_is_lost_or_mixed_whatever_dies(postgres, empty_database, tmp_path):
