@@ -105,24 +105,25 @@ class SchemaMemory:
         retention: Retention | None = None,
         create: bool = True,
     ) -> Self:
-        """Open the memory kept in a file.
+        """Open the memory kept in a file, or in a PostgreSQL database.
 
         The model is loaded when it is first needed.
 
         Args:
-            path: The file, a ``sqlite:///`` URL, or ``":memory:"``.
+            path: The file, a ``sqlite:///`` URL, ``":memory:"``, or ``postgresql+psycopg://user@host/database``
+                (``pip install 'scg-mem[postgres]'``).
             model: A hub id, a local folder, a GGUF file, a loaded (model, tokenizer) pair, or ``None`` for the
                 embedded model. It serves recall; the application's own model may be any other.
-            namespace: Which memory of the file: one user, one agent. Parts are compared exactly.
+            namespace: Which memory of it: one user, one agent. Parts are compared exactly.
             config: Settings; ``None`` for the measured defaults.
             retention: How long and how much to keep: applied after whatever is remembered, and by :meth:`expire`.
                 ``None`` keeps everything.
-            create: Make the file if there is none.
+            create: Make the memory if there is none.
 
         Raises:
             InvalidInputError: if the namespace is not one.
-            NotFoundError: if there is no file and ``create`` is false.
-            StoreError: if the file cannot be opened as a memory; it is left as it was.
+            NotFoundError: if there is no memory and ``create`` is false.
+            StoreError: if it cannot be opened as a memory; it is left as it was.
         """
         if config is not None and not isinstance(config, SCGConfig):
             raise InvalidInputError(f"config must be an SCGConfig, not {type(config).__name__}: SCGConfig(k=5)")
@@ -135,7 +136,7 @@ class SchemaMemory:
         return cls(store, SharedModel(model), MemoryThreads(), name, config or SCGConfig(), retention, owner=True)
 
     def in_namespace(self, namespace: str | Sequence[str]) -> SchemaMemory:
-        """Another namespace of the same file, sharing store, model and threads; it need not be closed."""
+        """Another namespace of the same memory, sharing store, model and threads; it need not be closed."""
         name = check_namespace(namespace)
         shared = (self._store, self._engine, self._threads)
         return SchemaMemory(*shared, name, self._config, self._retention, owner=False)

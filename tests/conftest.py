@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from shared_core.decoding import ConceptDecoder
     from shared_core.models import TransformersModel
+    from tests.postgres import PostgresServer
 
 # torch is imported where it is needed: the process that hands out the tests needs none, and the others wait for it.
 # One thread, also in the processes that tests start.
@@ -125,6 +126,16 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server, which the tests of one process share."""
+    from tests.postgres import PostgresServer
+
+    server = PostgresServer()
+    yield server
+    server.remove()
 
 
 @pytest.fixture(scope="session")

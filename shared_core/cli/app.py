@@ -41,6 +41,7 @@ app.command("import")(writing.import_file)
 app.command()(upkeep.check)
 app.command()(upkeep.repair)
 app.command()(upkeep.backup)
+app.command()(upkeep.migrate)
 app.command()(demo.demo)
 
 

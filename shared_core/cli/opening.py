@@ -20,7 +20,7 @@ class Target:
     """Which memory a command is about.
 
     Attributes:
-        memory: The path or URL of the store.
+        memory: The path or URL of the memory.
         namespace: The namespace in it.
         model: The model's name or folder; ``None`` for the embedded one.
     """
@@ -72,12 +72,15 @@ class Target:
         Raises:
             NotFoundError: if there is no such memory, or it has no such namespace.
         """
+        from shared_core.store import shown_location
+
         known = [info.name for info in namespaces_of(self.memory)]
         if self.namespace not in known:
+            memory = shown_location(self.memory)  # a URL may have a password
             if not known:
-                raise NotFoundError(f"{self.memory} is empty: fill it with `scg remember FILE --memory {self.memory}`")
+                raise NotFoundError(f"{memory} is empty: fill it with `scg remember FILE --memory {memory}`")
             names = ", ".join(map(namespace_label, known))
-            raise NotFoundError(f"{self.memory} has no namespace {namespace_label(self.namespace)}; it has: {names}")
+            raise NotFoundError(f"{memory} has no namespace {namespace_label(self.namespace)}; it has: {names}")
 
 
 def namespaces_of(memory: str) -> list[NamespaceInfo]:

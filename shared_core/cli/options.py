@@ -20,7 +20,10 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 DEFAULT_MEMORY = "scg-memory.db"
 
-MemoryPath = Annotated[str, typer.Option("--memory", envvar="SCG_MEMORY", metavar="PATH", help="The memory.")]
+MemoryPath = Annotated[
+    str,
+    typer.Option("--memory", envvar="SCG_MEMORY", metavar="PATH", help="The memory: a file, or a database's URL."),
+]
 Namespace = Annotated[
     list[str] | None,
     typer.Option("--namespace", metavar="NAME", help="The namespace; repeat it for one of several parts."),
@@ -33,6 +36,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in plain words.")]
 InputFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file to read.")]
+Place = Annotated[str, typer.Argument(metavar="PLACE", help="A file, or the URL of a database.")]
 OutputFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")]
 
 Sessions = Annotated[

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from shared_core.cli.opening import namespace_label
-from shared_core.cli.options import DEFAULT_MEMORY, AsJson, MemoryPath, OutputFile
+from shared_core.cli.options import DEFAULT_MEMORY, AsJson, MemoryPath, OutputFile, Place
 from shared_core.cli.output import note, show, show_json
 from shared_core.errors import InvalidInputError
 
@@ -101,3 +102,21 @@ def backup(file: OutputFile, memory: MemoryPath = DEFAULT_MEMORY, as_json: AsJso
         show_json({"backup": str(copy), "entries": entries})
     else:
         show(f"{entries} entries backed up to {copy}.")
+
+
+def migrate(source: Place, target: Place, as_json: AsJson = False) -> None:
+    """Copy a whole memory to another file or database, and check the copy against it.
+
+    SOURCE and TARGET are files or URLs, postgresql+psycopg://user@host/database. Nothing may be at the target yet, and
+    nothing is there if this fails. Stop what writes to the source first.
+    """
+    from shared_core.store import migrate_memory, shown_location
+
+    copied = migrate_memory(source, target)
+    if as_json:
+        show_json([asdict(one) for one in copied])
+        return
+    for one in copied:
+        show(f"{namespace_label(one.name)}  {one.entries} entries, {one.rows} rows, SHA-256 {one.digest[:16]}…")
+    entries = sum(one.entries for one in copied)
+    show(f"{entries} entries in {len(copied)} namespaces copied to {shown_location(target)}; both are the same.")

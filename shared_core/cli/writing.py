@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -138,8 +139,10 @@ def forget(
             _show_going(_going(opened.entries, ids, session, speaker, retention), as_json)
         return
     if not yes:
+        from shared_core.store import shown_location
+
         target.check_exists()
-        _confirm(f"Forget {what} in namespace {namespace_label(target.namespace)} of {memory}?")
+        _confirm(f"Forget {what} in namespace {namespace_label(target.namespace)} of {shown_location(memory)}?")
     with target.open_existing(retention) as opened:
         if retention is not None:
             erased = opened.expire()
@@ -154,7 +157,11 @@ def forget(
     else:
         show(f"Forgot {erased.entries} entries and {erased.concepts} concepts.")
     if not erased.wiped:
-        note("Their bytes may stay in the file until the next time something is forgotten: it was in use.")
+        from shared_core.store import parse_location
+
+        is_file = isinstance(parse_location(memory), Path)
+        until = "in the file until the next time something is forgotten: it was in use"
+        note(f"Their bytes may stay {until if is_file else 'in the files of the server, which are its own'}.")
 
 
 def _what_to_forget(

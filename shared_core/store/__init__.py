@@ -1,7 +1,10 @@
-"""The durable truth: entries, concepts and links of every namespace, in one SQLite file."""
+"""The durable truth: entries, concepts and links of every namespace, in one SQLite file or database."""
 
 from shared_core.store.checking import Fault, FaultKind
 from shared_core.store.collector import collector_paused
+from shared_core.store.copying import CopiedNamespace
+from shared_core.store.location import parse_location, shown_location
+from shared_core.store.migrating import migrate_memory
 from shared_core.store.repairing import Repaired
 from shared_core.store.salvaging import Lost, read_salvageable
 from shared_core.store.state import Anticipations, NamespaceChange, NamespaceState, ScoreColumns, StoredEntry
@@ -30,6 +33,7 @@ __all__ = [
     "Anticipation",
     "Anticipations",
     "ConceptLink",
+    "CopiedNamespace",
     "EntryWrite",
     "Erased",
     "Fault",
@@ -51,5 +55,8 @@ __all__ = [
     "export_namespace",
     "exported_namespace",
     "import_namespace",
+    "migrate_memory",
+    "parse_location",
     "read_salvageable",
+    "shown_location",
 ]

@@ -1,129 +1,67 @@
-"""Who may use the file, and when: threads in turn, never a forked child, never a file that is not the one opened."""
+"""Who may use a memory, and when: nobody after it was closed, and never a forked child as if it were its parent."""
 
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from pathlib import Path
 from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine
 
-from shared_core.errors import StoreError, StoreUnavailableError
-from shared_core.store import sqlite
+from shared_core.errors import StoreError
 
 
-class Access:
-    """Transactions on one file, for the threads of one process.
+class Access(ABC):
+    """Transactions on one memory, for the threads of one process.
 
     Args:
-        engine: Connects to the file.
-        path: The file; ``None`` for a memory that is kept nowhere.
+        engine: Connects to the database.
+        location: What to call the memory in messages.
+        path: Its file, if it is one.
     """
 
-    def __init__(self, engine: Engine, path: Path | None) -> None:
+    def __init__(self, engine: Engine, location: str, path: Path | None) -> None:
         self.engine = engine
+        self.location = location
         self.path = path
-        self.location = ":memory:" if path is None else str(path)
         self.closed = False
-        self._forked_in_use = False
-        self._file = None if path is None else _identity(path)
-        # Threads queue here rather than at SQLite's lock, which is polled.
-        self._lock = threading.Lock()
-        self._turns = 0
         _all.add(self)
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """One read transaction."""
-        self.check_usable()
-        # A memory without a file has one connection, so there readers queue as well.
-        turn = self._turn() if self.path is None else nullcontext()
-        with turn, sqlite.reading(self.engine, self.location) as connection:
-            yield connection
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[Connection]:
+        """One read transaction: everything in it sees the same moment."""
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """One write transaction."""
-        self.check_usable()
-        with self._turn(), sqlite.writing(self.engine, self.location) as connection:
-            yield connection
-        if self.path is not None:
-            self._check_same_file(self.path)  # what is acknowledged is in the file that is there now
+    @abstractmethod
+    def writing(self, namespace: tuple[str, ...] | None) -> AbstractContextManager[Connection]:
+        """One write transaction, alone in its namespace; ``None``: in all of the memory."""
 
+    @abstractmethod
     def wipe(self) -> bool:
-        """Leave no byte of what was erased in the file, see :func:`.sqlite.wipe`."""
-        return self.path is None or sqlite.wipe(self.engine)
+        """Leave no byte of what was erased; returns whether that is certain."""
+
+    @abstractmethod
+    def back_up(self, path: str | Path) -> Path:
+        """Write the memory as of now to a new file, see :meth:`.Store.back_up`."""
+
+    @abstractmethod
+    def damaged(self, what: str) -> StoreError:
+        """The error of a memory whose content does not hold together."""
+
+    @abstractmethod
+    def leave_parent(self) -> None:
+        """Give up, in a forked child, the connections it inherited."""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the memory."""
         self.closed = True
         self.engine.dispose()
 
     def check_usable(self) -> None:
-        """Refuse to go on where the file cannot be used."""
+        """Refuse to go on where the memory cannot be used."""
         if self.closed:
             raise StoreError(f"the memory {self.location} was closed: open it again")
-        if self._forked_in_use:
-            raise StoreError(
-                f"this process was forked while another thread used the memory {self.location}, which cannot be "
-                "used here: fork before it is opened, or start processes with the method 'spawn'"
-            )
-        if self.path is not None:
-            self._check_same_file(self.path)
-
-    def leave_parent(self) -> None:
-        """Close, in a forked child, the connections it inherited.
-
-        With them SQLite believes that this process has the parent's locks, which a fork does not pass on. When
-        the parent closes its last connection it would then remove the log this process goes on writing to.
-        """
-        if self._lock.locked() or sqlite.is_in_use(self.engine):
-            self._forked_in_use = True
-        elif self.path is not None:
-            self.engine.dispose()
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        # As with another process's lock, the wait ends when nobody gets on: a call from inside a write's iterator
-        # would wait for itself.
-        seen = self._turns
-        while not self._lock.acquire(timeout=sqlite.BUSY_SECONDS):
-            if self._turns == seen:
-                raise StoreUnavailableError(
-                    f"another call of this process used the memory {self.location} for "
-                    f"{sqlite.BUSY_SECONDS:g} s: nothing of this call was stored; try again"
-                )
-            seen = self._turns
-        self._turns += 1
-        try:
-            yield
-        finally:
-            self._lock.release()
-
-    def _check_same_file(self, path: Path) -> None:
-        """Refuse to go on with a file that nobody can find any more.
-
-        An open connection keeps a deleted file alive: what is written there is acknowledged, and gone at the end.
-        """
-        found = _identity(path)
-        if found != self._file or found is None:
-            what = "was deleted" if found is None else "was replaced by another file"
-            raise StoreUnavailableError(
-                f"the memory {self.location} {what} while it was open, so it cannot be opened here any more: nothing "
-                "of this call was stored; put the file back or restore a backup, then open the memory again"
-            )
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file is at a path now."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 _all: WeakSet[Access] = WeakSet()

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, delete, select
 
+from shared_core.store.dialect import dialect_of
 from shared_core.store.models import find_model, model_number
 from shared_core.store.reading import chunks, find_namespace
-from shared_core.store.sqlite import fetch_rows, insert_rows
 from shared_core.store.state import Anticipations, NamespaceState
 from shared_core.store.tables import anticipations, entries
 from shared_core.store.values import Anticipation
@@ -37,7 +37,7 @@ def put_anticipations(
         (namespace, seq, model, one.tokens.astype(_TOKEN).tobytes(), one.logprobs.astype(_LOGPROB).tobytes())
         for seq, one in by_seq.items()
     ]
-    insert_rows(connection, anticipations, rows)
+    dialect_of(connection).insert_rows(connection, anticipations, rows)
 
 
 def read_anticipations(
@@ -63,7 +63,8 @@ def read_anticipations(
         query = query.join(entries, theirs).where(entries.c.changed > known.generation)
     else:
         known = None
-    rows = [row for some in fetch_rows(connection, query.order_by(anticipations.c.seq)) for row in some]
+    pieces = dialect_of(connection).fetch_rows(connection, query.order_by(anticipations.c.seq))
+    rows = [row for some in pieces for row in some]
     found = _columns(state, rows)
     return found if known is None else known.after(found)
 
@@ -74,7 +75,8 @@ def anticipation_faults(connection: Connection, namespace: int) -> dict[tuple[in
     columns = (anticipations.c.seq, anticipations.c.model, anticipations.c.token_ids, anticipations.c.logprobs)
     query = select(*columns).where(anticipations.c.namespace == namespace)
     faults = {}
-    for seq, model, *blobs in (row for some in fetch_rows(connection, query) for row in some):
+    pieces = dialect_of(connection).fetch_rows(connection, query)
+    for seq, model, *blobs in (row for some in pieces for row in some):
         where = f"what model {model} expects of entry {seq}"
         if seq not in living:
             faults[seq, model] = f"{where} is of an entry that does not exist"

@@ -8,24 +8,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, Row, func, or_, select, text
+from sqlalchemy import ColumnElement, Connection, Row, func, or_, select
 
 from shared_core.entry import check_namespace
 from shared_core.errors import InvalidInputError
 from shared_core.store.anticipating import anticipation_faults
+from shared_core.store.dialect import Dialect, dialect_of
 from shared_core.store.reading import CHUNK, chunks, decode_entry, encode_name, grounded
 from shared_core.store.scoring import score_faults
-from shared_core.store.tables import concepts, entries, links, memory_state, namespaces
+from shared_core.store.tables import concepts, entries, links, namespaces
 from shared_core.store.values import MAX_WEIGHT, ORIGINS
 from shared_core.store.writing import due_surfaces
 
 FaultKind: TypeAlias = Literal["file", "erasure", "counter", "entry", "concept", "link", "scores", "trie", "graph"]
 """Where a fault is. ``file``: the database itself; only salvaging helps. ``erasure``: bytes of erased content may be
 left. All others are mended by a repair; ``trie`` and ``graph`` are derived whenever a memory is opened."""
-
-_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +50,24 @@ def find_faults(connection: Connection) -> Iterator[Fault]:
     Raises:
         sqlalchemy.exc.SQLAlchemyError: if the damage does not even let it be looked at.
     """
-    broken = [Fault("file", what) for what in _structure(connection)]
+    dialect = dialect_of(connection)
+    broken = [Fault("file", what) for what in dialect.damages(connection)]
     yield from broken
     if broken:
         return
-    for table, row, parent, _ in connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(_SHOWN):
-        where = "a row" if row is None else f"row {row}"
-        yield Fault("link", f"{where} of {table} belongs to no row of {parent}")
-    clock = connection.execute(select(memory_state)).all()
-    if len(clock) != 1:
-        yield Fault("counter", f"the file's state has {len(clock)} rows, not one")
+    yield from (Fault("link", what) for what in dialect.strays(connection))
+    clock = dialect.clock(connection)
+    if clock is None:
+        yield Fault("counter", "the memory's state has not one row")
         return
-    if clock[0].unwiped:
+    if dialect.unfinished_erasure(connection):
         yield Fault("erasure", "an erasure is not finished: open the memory while nobody else uses it")
     for row in connection.execute(select(namespaces).order_by(namespaces.c.number)).all():
         name = decode_name(row.name)
         if name is None:
             yield Fault("counter", f"the name of namespace {row.number} cannot be read")
-        if row.generation > clock[0].generation or row.erased > clock[0].generation:
-            yield Fault("counter", "the generation is ahead of the file's clock", name)
+        if row.generation > clock or row.erased > clock:
+            yield Fault("counter", "the generation is ahead of the memory's clock", name)
         for kind, what in _namespace_faults(connection, row):
             yield Fault(kind, what, name)
 
@@ -83,28 +81,22 @@ def decode_name(encoded: object) -> tuple[str, ...] | None:
     return name if name is not None and encode_name(name) == encoded else None
 
 
-def unusable_link() -> ColumnElement[bool]:
+def unusable_link(dialect: Dialect) -> ColumnElement[bool]:
     """That a link's weight, origin or surface cannot be."""
-    in_range = links.c.weight.between(0, MAX_WEIGHT) & (func.typeof(links.c.weight) == "real")
-    known = links.c.origin.between(0, len(ORIGINS) - 1) & (func.typeof(links.c.origin) == "integer")
-    worded = grounded() == (func.typeof(links.c.surface) == "text")
+    in_range = links.c.weight.between(0, MAX_WEIGHT) & dialect.is_of(links.c.weight, "real")
+    known = links.c.origin.between(0, len(ORIGINS) - 1) & dialect.is_of(links.c.origin, "integer")
+    worded = grounded() == dialect.is_of(links.c.surface, "text")
     return ~func.coalesce(in_range & known & worded, False)
 
 
-def unusable_concept() -> ColumnElement[bool]:
+def unusable_concept(dialect: Dialect) -> ColumnElement[bool]:
     """That a concept's key or surface cannot be."""
     return or_(
         *(
-            (func.typeof(column) != "text") | (func.trim(column) == "") | (func.instr(column, text("char(0)")) > 0)
+            ~dialect.is_of(column, "text") | (func.trim(column) == "") | dialect.holds_nul(column)
             for column in (concepts.c.key, concepts.c.surface)
         )
     )
-
-
-def _structure(connection: Connection) -> Iterator[str]:
-    for (found,) in connection.exec_driver_sql(f"PRAGMA integrity_check({_SHOWN})"):
-        if found != "ok":
-            yield " ".join(str(found).split())
 
 
 def _namespace_faults(connection: Connection, namespace: Row[Any]) -> Iterator[tuple[FaultKind, str]]:
@@ -115,7 +107,8 @@ def _namespace_faults(connection: Connection, namespace: Row[Any]) -> Iterator[t
             yield "counter", f"the next number of {column.table.name} is {counter}, and {last} is taken"
     yield from (("entry", what) for what in _entry_faults(connection, namespace))
     yield from (("concept", what) for what in _concept_faults(connection, number))
-    wrong = select(links.c.seq, links.c.concept).where(links.c.namespace == number, unusable_link())
+    wrong = select(links.c.seq, links.c.concept)
+    wrong = wrong.where(links.c.namespace == number, unusable_link(dialect_of(connection)))
     for seq, concept in connection.execute(wrong):
         yield "link", f"the link of entry {seq} to concept {concept} has no usable weight, origin or surface"
     yield from (("scores", what) for what in score_faults(connection, number).values())
@@ -141,7 +134,8 @@ def _entry_faults(connection: Connection, namespace: Row[Any]) -> Iterator[str]:
 
 def _concept_faults(connection: Connection, namespace: int) -> Iterator[str]:
     theirs = concepts.c.namespace == namespace
-    for number in connection.execute(select(concepts.c.number).where(theirs, unusable_concept())).scalars():
+    unusable = unusable_concept(dialect_of(connection))
+    for number in connection.execute(select(concepts.c.number).where(theirs, unusable)).scalars():
         yield f"concept {number} has no usable key or surface"
     numbers = connection.execute(select(concepts.c.number).where(theirs).order_by(concepts.c.number)).scalars().all()
     for chunk in chunks(numbers):

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from sqlalchemy import Connection, Select, func, or_, select
 
 from shared_core.entry import MemoryEntry, parse_time
+from shared_core.store.dialect import SEPARATOR, dialect_of
 from shared_core.store.reading import find_namespace
 from shared_core.store.scoring import read_columns
-from shared_core.store.sqlite import SEPARATOR, fetch_rows, joined
 from shared_core.store.state import NamespaceChange, NamespaceState, ScoreColumns, StoredEntry
 from shared_core.store.tables import concepts, entries, links
 from shared_core.store.values import ORIGINS, SAID, KeyScores
@@ -96,7 +96,7 @@ def _link_query(namespace: int) -> Select[Any]:
 
 
 def _entries(connection: Connection, query: Select[Any]) -> list[StoredEntry]:
-    return [_stored(*row) for rows in fetch_rows(connection, query) for row in rows]
+    return [_stored(*row) for rows in dialect_of(connection).fetch_rows(connection, query) for row in rows]
 
 
 def _stored(
@@ -119,7 +119,7 @@ def _all_concepts(connection: Connection, namespace: int) -> tuple[list[tuple[st
     """Key and surface of every concept, and its number, ascending, shape (concepts,)."""
     of = concepts.c.number
     theirs = concepts.c.namespace == namespace
-    columns = [joined(column) for column in (of, concepts.c.key, concepts.c.surface)]
+    columns = [dialect_of(connection).joined(column) for column in (of, concepts.c.key, concepts.c.surface)]
     found: list[tuple[str, str]] = []
     pieces = [np.empty(0, np.int64)]
     end = 0
@@ -142,7 +142,7 @@ def _all_concepts(connection: Connection, namespace: int) -> tuple[list[tuple[st
 def _concepts(connection: Connection, query: Select[Any]) -> tuple[list[tuple[str, str]], npt.NDArray[np.int64]]:
     found: list[tuple[str, str]] = []
     numbers = [np.empty(0, np.int64)]
-    for rows in fetch_rows(connection, query):
+    for rows in dialect_of(connection).fetch_rows(connection, query):
         number, keys, surfaces = zip(*rows, strict=True)
         # SQLite does not check the type of a value.
         if not set(map(type, keys)) == set(map(type, surfaces)) == {str}:
@@ -160,9 +160,10 @@ def _all_links(
     others = _link_query(namespace).where(or_(weight != _SAID_WEIGHT, origin != SAID))
     entry, concept, weights, origins = _in_places(_link_rows(connection, others), seqs, numbers)
     # Of those that were said, which are most, only the concepts are read, together for each entry.
-    said = select(links.c.seq, func.count(), joined(links.c.concept))
+    dialect = dialect_of(connection)
+    said = select(links.c.seq, func.count(), dialect.joined(links.c.concept))
     said = said.where(links.c.namespace == namespace, weight == _SAID_WEIGHT, origin == SAID).group_by(links.c.seq)
-    rows = [row for some in fetch_rows(connection, said) for row in some]
+    rows = [row for some in dialect.fetch_rows(connection, said) for row in some]
     if rows:
         seq, sizes, texts = zip(*rows, strict=True)
         theirs = np.repeat(_positions(seqs, np.array(seq, dtype=np.int64)), sizes)
@@ -177,7 +178,7 @@ def _all_links(
 
 def _link_rows(connection: Connection, query: Select[Any]) -> npt.NDArray[np.void]:
     pieces = [np.empty(0, _LINK)]
-    pieces += [np.fromiter(rows, _LINK, len(rows)) for rows in fetch_rows(connection, query)]
+    pieces += [np.fromiter(rows, _LINK, len(rows)) for rows in dialect_of(connection).fetch_rows(connection, query)]
     found = np.concatenate(pieces)
     if not np.isfinite(found["weight"]).all() or (found["origin"] != found["origin"].clip(0, len(ORIGINS) - 1)).any():
         raise ValueError("a link has no weight or origin")

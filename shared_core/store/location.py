@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from shared_core.entry import check_text
 from shared_core.errors import InvalidInputError
 
+_DRIVERS = ("postgresql", "postgresql+psycopg", "postgres")
 
-def parse_location(path_or_url: str | Path) -> Path | None:
-    """The file that a path or URL means; ``None`` for a memory that is kept nowhere.
+
+def parse_location(path_or_url: str | Path) -> Path | URL | None:
+    """The file, or the PostgreSQL database, that is meant; ``None`` for a memory that is kept nowhere.
 
     Raises:
         InvalidInputError: if it is neither a path nor the URL of a database this version writes to.
@@ -28,14 +30,37 @@ def parse_location(path_or_url: str | Path) -> Path | None:
     return Path(path_or_url).absolute()
 
 
-def _parse_url(text: str) -> Path | None:
+def shown_location(path_or_url: str | Path) -> str:
+    """A location as it may be shown to anyone: without the password of a URL."""
+    try:
+        place = parse_location(path_or_url)
+    except InvalidInputError:
+        return "the memory"
+    return shown_url(place) if isinstance(place, URL) else str(path_or_url)
+
+
+def shown_url(url: URL) -> str:
+    """A URL without what is secret in it."""
+    return url.difference_update_query(("password", "sslpassword")).render_as_string(hide_password=True)
+
+
+def _parse_url(text: str) -> Path | URL | None:
     try:
         url = make_url(text)
-    except (ArgumentError, ValueError) as error:
-        raise InvalidInputError("the database URL cannot be read: write it as sqlite:///memory.db") from error
+    except (ArgumentError, ValueError):
+        # The cause would quote the URL, and perhaps its password.
+        raise InvalidInputError(
+            "the database URL cannot be read: write it as sqlite:///memory.db or "
+            "postgresql+psycopg://user:password@host/database"
+        ) from None
+    if url.drivername in _DRIVERS:
+        if not url.database:
+            raise InvalidInputError("the database URL names no database: postgresql+psycopg://user@host/database")
+        return url.set(drivername="postgresql+psycopg")
     if url.get_backend_name() != "sqlite":
         raise InvalidInputError(
-            f"a memory cannot be kept in {url.get_backend_name()} yet: pass a path or a sqlite:/// URL"
+            f"a memory cannot be kept with {url.drivername}: pass a path, or a URL that begins with sqlite:/// or "
+            "postgresql+psycopg://"
         )
     if url.query:
         raise InvalidInputError("the database URL has options, which are not supported: leave them out")

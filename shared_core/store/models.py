@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, select, text
 
 from shared_core.store.tables import models
 
@@ -17,12 +17,14 @@ def model_number(connection: Connection, fingerprint: str) -> int:
     """The number of a model, which gets one if it has none."""
     number = find_model(connection, fingerprint)
     if number is None:
-        connection.execute(insert(models).values(fingerprint=fingerprint))
+        # Two namespaces may be written at once, with the same new model.
+        made = text("INSERT INTO models (fingerprint) VALUES (:fingerprint) ON CONFLICT DO NOTHING")
+        connection.execute(made, {"fingerprint": fingerprint})
         number = find_model(connection, fingerprint)
         assert number is not None
     return number
 
 
 def list_models(connection: Connection) -> list[str]:
-    """The fingerprints of all models that have, or had, readings in the file."""
+    """The fingerprints of all models that have, or had, readings in the memory."""
     return list(connection.execute(select(models.c.fingerprint).order_by(models.c.number)).scalars())

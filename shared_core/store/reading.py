@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Connection, Row, Select, Text, column, func, select, values
 
 from shared_core.entry import MemoryEntry, parse_time
-from shared_core.store.tables import concepts, entries, links, memory_state, namespaces
+from shared_core.store.tables import concepts, entries, links, namespaces
 from shared_core.store.values import (
     INFERRED,
     ORIGINS,
@@ -64,12 +64,6 @@ def count_entries(connection: Connection, namespace: int) -> int:
     """How many entries the namespace has."""
     query = select(func.count()).select_from(entries).where(entries.c.namespace == namespace)
     return connection.execute(query).scalar_one()
-
-
-def next_moment(connection: Connection) -> int:
-    """What the file's clock shows after this transaction, if it moves it: no other writer comes in between."""
-    shown: int = connection.execute(select(memory_state.c.generation)).scalar_one()
-    return shown + 1
 
 
 def find_concepts(connection: Connection, namespace: int, keys: Sequence[str]) -> dict[str, int]:

@@ -11,9 +11,10 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from shared_core.errors import InvalidInputError
 from shared_core.store.anticipating import anticipation_faults, drop_anticipations
 from shared_core.store.checking import decode_name, unusable_concept, unusable_link
+from shared_core.store.dialect import dialect_of
 from shared_core.store.reading import CHUNK, chunks, decode_entry, encode_name
 from shared_core.store.scoring import drop_models, score_faults
-from shared_core.store.tables import anticipations, concepts, entries, links, memory_state, models, namespaces, scores
+from shared_core.store.tables import anticipations, concepts, entries, links, models, namespaces, scores
 from shared_core.store.writing import bump, due_surfaces, settle
 
 
@@ -35,7 +36,7 @@ def mend_rows(connection: Connection) -> Repaired:
 
     Nothing that can be read is removed from an entry: what cannot be is left out, and said.
     """
-    connection.exec_driver_sql("REINDEX")
+    dialect_of(connection).mend_indexes(connection)
     done = [*_mend_clock(connection), *_name_namespaces(connection)]
     bare: dict[tuple[str, ...], tuple[str, ...]] = {}
     for row in connection.execute(select(namespaces)).all():
@@ -51,18 +52,16 @@ def mend_rows(connection: Connection) -> Repaired:
 
 
 def _mend_clock(connection: Connection) -> Iterator[str]:
-    rows = connection.execute(select(memory_state)).all()
-    seen = [
-        *(row.generation for row in rows),
-        connection.scalar(select(func.max(func.max(namespaces.c.generation, namespaces.c.erased)))) or 0,
-        connection.scalar(select(func.max(entries.c.changed))) or 0,
-        connection.scalar(select(func.max(scores.c.saved))) or 0,
-    ]
-    if len(rows) != 1 or rows[0].generation < max(seen):
-        connection.execute(delete(memory_state))
-        # What may lie in unused bytes is not known: the file is written afresh.
-        connection.execute(insert(memory_state).values(id=1, generation=max(seen), unwiped=max(*seen, 1)))
-        yield "set the file's clock"
+    dialect = dialect_of(connection)
+    shown = dialect.clock(connection)
+    stamps = (namespaces.c.generation, namespaces.c.erased, entries.c.changed, scores.c.saved)
+    last = max(connection.scalar(select(func.max(stamp))) or 0 for stamp in stamps)
+    if shown is None or shown < last:
+        moment = max(last, shown or 0, 1)
+        dialect.set_clock(connection, moment)
+        # What may lie in unused bytes is not known: a file is written afresh.
+        dialect.show_moment(connection, moment, erased=True)
+        yield "set the memory's clock"
 
 
 def _name_namespaces(connection: Connection) -> Iterator[str]:
@@ -156,10 +155,11 @@ def _without(row: Row[Any], fields: tuple[str, ...]) -> Any:  # noqa: ANN401 - a
 
 def _remove_links(connection: Connection, namespace: int) -> set[int]:
     """Remove what links nothing, and every link of concepts that cannot be; returns the entries that had some."""
+    dialect = dialect_of(connection)
     theirs = links.c.namespace == namespace
     seqs = select(entries.c.seq).where(entries.c.namespace == namespace)
-    usable = select(concepts.c.number).where(concepts.c.namespace == namespace, ~unusable_concept())
-    wrong = unusable_link() | links.c.concept.not_in(usable)
+    usable = select(concepts.c.number).where(concepts.c.namespace == namespace, ~unusable_concept(dialect))
+    wrong = unusable_link(dialect) | links.c.concept.not_in(usable)
     stripped = set(connection.execute(select(links.c.seq).where(theirs, wrong)).scalars())
     connection.execute(delete(links).where(theirs, wrong | links.c.seq.not_in(seqs)))
     return stripped

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import ColumnElement, Connection, delete, select, update
+from sqlalchemy import ColumnElement, Connection, delete, select
 
+from shared_core.store.dialect import dialect_of
 from shared_core.store.models import find_model, model_number
-from shared_core.store.reading import CHUNK, chunks, find_concepts, find_namespace, next_moment
-from shared_core.store.sqlite import fetch_rows, insert_rows
+from shared_core.store.reading import CHUNK, chunks, find_concepts, find_namespace
 from shared_core.store.state import NamespaceState, ScoreColumns
-from shared_core.store.tables import concepts, memory_state, scores
+from shared_core.store.tables import concepts, scores
 from shared_core.store.values import KeyScores
 
 BLOCK: Final = 256
@@ -107,7 +107,8 @@ def drop_scores(connection: Connection, namespace: int, numbers: Sequence[int]) 
         stored, saved = _read(connection, namespace, model, theirs)
         connection.execute(delete(scores).where(scores.c.namespace == namespace, scores.c.model == model, theirs))
         rest = np.flatnonzero(~np.isin(stored.concept, gone))
-        insert_rows(connection, scores, _rows(namespace, model, int(saved.max(initial=0)), stored.select(rest)))
+        kept = _rows(namespace, model, int(saved.max(initial=0)), stored.select(rest))
+        dialect_of(connection).insert_rows(connection, scores, kept)
 
 
 def score_faults(connection: Connection, namespace: int) -> dict[int, str]:
@@ -140,9 +141,8 @@ def _read(
     """Columns by the number of the concept, ascending, and when each key's block was saved, shape (keys,)."""
     query = select(scores.c.saved, *(scores.c[name] for name in _BLOBS))
     query = query.where(scores.c.namespace == namespace, scores.c.model == model).order_by(scores.c.block)
-    rows = [
-        row for some in fetch_rows(connection, query if condition is None else query.where(condition)) for row in some
-    ]
+    pieces = dialect_of(connection).fetch_rows(connection, query if condition is None else query.where(condition))
+    rows = [row for some in pieces for row in some]
     blobs: dict[str, list[bytes]] = {name: [row[at] for row in rows] for at, name in enumerate(_BLOBS, start=1)}
     counts = np.array([len(blob) for blob in blobs["known"]], dtype=np.int64)
     arrays = {name: np.frombuffer(b"".join(blobs[name]), kind) for name, kind in _BLOBS.items()}
@@ -181,7 +181,7 @@ def _merge(connection: Connection, namespace: int, model: int, stored: ScoreColu
     for chunk in chunks(blocks.tolist()):
         theirs = (scores.c.namespace == namespace) & (scores.c.model == model)
         connection.execute(delete(scores).where(theirs, scores.c.block.in_(chunk)))
-    insert_rows(connection, scores, _rows(namespace, model, _tick(connection), merged))
+    dialect_of(connection).insert_rows(connection, scores, _rows(namespace, model, _tick(connection), merged))
 
 
 def _rows(namespace: int, model: int, moment: int, columns: ScoreColumns) -> list[tuple[Any, ...]]:
@@ -223,7 +223,7 @@ def _numbers_now(connection: Connection, namespace: int, erased: bool, state: Na
     if not erased:
         return state.concept_number
     query = select(concepts.c.key, concepts.c.number).where(concepts.c.namespace == namespace)
-    by_key = dict(row for rows in fetch_rows(connection, query) for row in rows)
+    by_key = dict(row for rows in dialect_of(connection).fetch_rows(connection, query) for row in rows)
     return np.array([by_key.get(key, -1) for key, _ in state.concepts], dtype=np.int64)
 
 
@@ -238,7 +238,8 @@ def _places(numbers: npt.NDArray[np.int64], wanted: npt.NDArray[np.integer]) -> 
 
 
 def _tick(connection: Connection) -> int:
-    """Move the file's clock, and no namespace's generation: scores can be computed again at any time."""
-    moment = next_moment(connection)
-    connection.execute(update(memory_state).values(generation=moment))
+    """Move the memory's clock, and no namespace's generation: scores can be computed again at any time."""
+    dialect = dialect_of(connection)
+    moment = dialect.next_moment(connection)
+    dialect.show_moment(connection, moment)
     return moment

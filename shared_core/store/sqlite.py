@@ -12,12 +12,12 @@ import re
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, create_engine, func, insert, literal_column
+from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
 
@@ -37,13 +37,9 @@ _LOCKED: Final = re.compile("locked|locking protocol")
 _NOT_SQLITE: Final = "file is not a database"
 _DAMAGED: Final = re.compile(f"malformed|{_NOT_SQLITE}|decode to UTF-8")
 
-SEPARATOR: Final = "\x1f"
-"""Between the values of a joined column: no normalised key holds it, other texts may."""
-
 BUSY_SECONDS = 30.0
 _PATIENCE_SECONDS: Final = 0.25
 _WIPE_SECONDS = 10.0
-_FETCHED_TOGETHER = 2000
 
 
 def open_engine(path: Path | None, *, create: bool) -> Engine:
@@ -125,40 +121,6 @@ def _begin_writing(connection: sqlite3.Connection) -> None:
 def is_in_use(engine: Engine) -> bool:
     """Whether a transaction on a file is under way."""
     return isinstance(engine.pool, QueuePool) and engine.pool.checkedout() > 0
-
-
-def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert many rows, each a tuple of all columns in their order.
-
-    The driver takes them as they are. Through SQLAlchemy's own path a write of 13 links an entry takes about
-    1.6 times as long, most of it in preparing parameters.
-    """
-    if rows:
-        connection.exec_driver_sql(str(insert(table).compile(dialect=connection.dialect)), list(rows))
-
-
-def fetch_rows(connection: Connection, query: Select[Any]) -> Iterator[Sequence[Any]]:
-    """The rows of a query, many at a time, as the driver makes them: a Boolean is a number.
-
-    For the large reads: through SQLAlchemy's result a row takes about three times as long. Values in the query are
-    written into the statement, so they must be numbers.
-    """
-    statement = query.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
-    with closing(connection.connection.cursor()) as cursor:
-        cursor.execute(str(statement))
-        while rows := cursor.fetchmany(_FETCHED_TOGETHER):
-            yield rows
-
-
-def joined(column: ColumnElement[Any]) -> ColumnElement[str]:
-    """An aggregate: the values of a column in one text, :data:`SEPARATOR` between them.
-
-    A value so read takes half the time of a row or less. The order is that in which SQLite comes upon the rows: what
-    runs in parallel has to be joined in one statement. A text may not be longer than 1 GB.
-    """
-    # As a literal it takes half the time of a parameter, which is copied for every row.
-    values: ColumnElement[str] = func.group_concat(column, literal_column(f"'{SEPARATOR}'"))
-    return values
 
 
 def wipe(engine: Engine, *, patience: float | None = None) -> bool:

@@ -1,4 +1,4 @@
-"""The durable store: one file, many namespaces."""
+"""The durable store: one file or database, many namespaces."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeAlias
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import URL, Connection
 
 from shared_core.entry import MemoryEntry, check_ids, check_namespace, check_text
-from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError
-from shared_core.store import anticipating, copying, loading, reading, scoring, sqlite, writing
+from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError, UnsupportedError
+from shared_core.store import anticipating, loading, reading, scoring, writing
 from shared_core.store.access import Access
 from shared_core.store.checking import Fault, find_faults
 from shared_core.store.collector import collector_paused
+from shared_core.store.file_access import FileAccess
 from shared_core.store.location import parse_location
 from shared_core.store.models import list_models
 from shared_core.store.repairing import Repaired, mend_rows
@@ -38,21 +39,21 @@ Name: TypeAlias = tuple[str, ...]
 
 
 class Store:
-    """Entries, concepts and links of many namespaces, in one SQLite file.
+    """Entries, concepts and links of many namespaces, in one SQLite file or PostgreSQL database.
 
     Every call is one transaction and is durable when it returns. Several threads may share one store, and
-    several processes one file. Every method may raise :class:`StoreError` when the file is damaged or the
-    store is closed, :class:`StoreUnavailableError` when it is locked, read-only or out of space, and
-    :class:`InvalidInputError` for a namespace or an id that is not one.
+    several processes one file or database. Every method may raise :class:`StoreError` when it is damaged or the
+    store is closed, :class:`StoreUnavailableError` when it is locked, read-only or out of space, or its server is
+    gone, and :class:`InvalidInputError` for a namespace or an id that is not one.
     """
 
-    def __init__(self, engine: Engine, path: Path | None) -> None:
+    def __init__(self, access: Access) -> None:
         """Use :meth:`open`."""
-        self._access = Access(engine, path)
+        self._access = access
 
     @classmethod
     def open(cls, path_or_url: str | Path, *, create: bool = True) -> Store:
-        """Open the memory at a path, a ``sqlite:///`` URL, or ``":memory:"`` (kept nowhere).
+        """Open the memory at a path, a URL (``sqlite:///…``, ``postgresql+psycopg://…``) or ``":memory:"`` (nowhere).
 
         Args:
             path_or_url: Where the memory is. A ``Path`` is always a file.
@@ -66,12 +67,12 @@ class Store:
             StoreUnavailableError: if it cannot be opened for writing.
             StoreError: if it is damaged.
         """
-        path = parse_location(path_or_url)
-        return cls(sqlite.open_engine(path, create=create), path)
+        place = parse_location(path_or_url)
+        return cls(_on_server(place, create=create) if isinstance(place, URL) else FileAccess(place, create=create))
 
     @property
     def path(self) -> Path | None:
-        """The file; ``None`` for ``":memory:"``."""
+        """The file; ``None`` for ``":memory:"`` and for a database."""
         return self._access.path
 
     def write(self, namespace: Name, writes: Iterable[EntryWrite], *, anew: bool = False) -> WriteOutcome:
@@ -92,7 +93,7 @@ class Store:
         chunk = list(islice(remaining, reading.CHUNK))
         if not chunk:
             return WriteOutcome(0, 0, 0, ())
-        with self._access.writing() as connection:
+        with self._access.writing(name) as connection:
             writer = writing.NamespaceWriter(connection, name, anew=anew)
             while chunk:
                 writer.put(chunk)
@@ -158,7 +159,7 @@ class Store:
         """
         name = check_namespace(namespace)
         check_text(fingerprint, "fingerprint")
-        with self._access.writing() as connection:
+        with self._access.writing(name) as connection:
             scoring.put_columns(connection, name, fingerprint, state, columns)
 
     def load(self, namespace: Name, fingerprint: str | None = None) -> NamespaceState:
@@ -287,9 +288,9 @@ class Store:
     def forget(self, namespace: Name, *, ids: Collection[str]) -> Erased:
         """Remove entries, and the concepts nothing grounds any more; unknown ids are ignored.
 
-        No byte of what was removed stays in the file: its pages are written afresh, which takes time in
+        No byte of what was removed stays in a file: its pages are written afresh, which takes time in
         proportion to the file (about a second for 60 MB), so forget many ids in one call. The same holds
-        for a :meth:`write` that replaces entries.
+        for a :meth:`write` that replaces entries. A server is told to free the space, see :class:`.Erased`.
         """
         name, wanted = check_namespace(namespace), check_ids(ids)
         with self._namespace(name, write=True) as (connection, number):
@@ -346,15 +347,30 @@ class Store:
         Raises:
             StoreError: if the database itself is damaged; nothing was changed.
         """
-        with self._access.writing() as connection:
+        with self._access.writing(None) as connection:
             repaired = mend_rows(connection)
         self._access.wipe()
         return repaired
 
     def back_up(self, path: str | Path) -> Path:
-        """Write the memory as of now to a new file while it is in use, see :func:`.copying.back_up`."""
-        self._access.check_usable()
-        return copying.back_up(self._access.engine, self._access.path, path)
+        """Write the memory as of one moment to a new SQLite file, which appears whole or not at all.
+
+        Readers and writers go on meanwhile. The copy is a memory like any other: open it, or put it in the place of
+        the old one while nobody has that open (and remove that one's ``-wal`` and ``-shm`` files, which belong to no
+        other). Into a database it goes with :func:`.migrate_memory`.
+
+        Args:
+            path: The file to write. An older one there is replaced.
+
+        Returns:
+            The path of the copy.
+
+        Raises:
+            InvalidInputError: if ``path`` is the memory itself, or not a file.
+            StoreUnavailableError: if the file cannot be written; an older one is kept.
+            StoreError: if the memory is damaged.
+        """
+        return self._access.back_up(path)
 
     def close(self) -> None:
         """Let go of the file. Calls after this fail; closing twice is fine."""
@@ -372,7 +388,7 @@ class Store:
 
     @contextmanager
     def _namespace(self, name: Name, *, write: bool) -> Iterator[tuple[Connection, int | None]]:
-        with self._access.writing() if write else self._access.reading() as connection:
+        with self._access.writing(name) if write else self._access.reading() as connection:
             row = reading.find_namespace(connection, name)
             yield connection, None if row is None else row.number
 
@@ -381,8 +397,20 @@ class Store:
         try:
             yield
         except (ValueError, TypeError, LookupError, OverflowError) as error:
-            raise sqlite.damaged(self._access.location, f"{type(error).__name__}: {error}") from error
+            raise self._access.damaged(f"{type(error).__name__}: {error}") from error
 
     def _scan(self, connection: Connection, number: int) -> Iterator[EntryWrite]:
         with self._sound():
             yield from reading.read_writes(connection, number)
+
+
+def _on_server(url: URL, *, create: bool) -> Access:
+    try:
+        from shared_core.store.server_access import ServerAccess
+    except ModuleNotFoundError as error:
+        if error.name != "psycopg":
+            raise
+        raise UnsupportedError(
+            "a memory in PostgreSQL needs psycopg, which is not installed: pip install 'scg-mem[postgres]'"
+        ) from error
+    return ServerAccess(url, create=create)

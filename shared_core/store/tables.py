@@ -36,6 +36,9 @@ from sqlalchemy import (
 
 schema = MetaData()
 
+TEXT = Text().with_variant(Text(collation="C"), "postgresql")
+"""Texts that are the same only if all their bytes are, and stand in the order of their code points, on any server."""
+
 memory_state = Table(
     "memory_state",
     schema,
@@ -48,7 +51,7 @@ namespaces = Table(
     "namespaces",
     schema,
     Column("number", Integer, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
+    Column("name", TEXT, nullable=False, unique=True),
     Column("generation", BigInteger, nullable=False),
     Column("next_seq", BigInteger, nullable=False),
     Column("next_concept", BigInteger, nullable=False),
@@ -60,15 +63,15 @@ entries = Table(
     schema,
     Column("namespace", ForeignKey("namespaces.number"), primary_key=True),
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("id", Text, nullable=False),
-    Column("digest", Text, nullable=False),
+    Column("id", TEXT, nullable=False),
+    Column("digest", TEXT, nullable=False),
     Column("assimilated", Boolean, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("speaker", Text),
-    Column("session", Text),
-    Column("caption", Text),
-    Column("occurred_at", Text),
-    Column("metadata", Text),
+    Column("text", TEXT, nullable=False),
+    Column("speaker", TEXT),
+    Column("session", TEXT),
+    Column("caption", TEXT),
+    Column("occurred_at", TEXT),
+    Column("metadata", TEXT),
     Column("changed", BigInteger, nullable=False, server_default="0"),
     Column("touched", Double),
     UniqueConstraint("namespace", "id", name="entries_by_id"),
@@ -81,8 +84,8 @@ concepts = Table(
     schema,
     Column("namespace", ForeignKey("namespaces.number"), primary_key=True),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("key", Text, nullable=False),
-    Column("surface", Text, nullable=False),
+    Column("key", TEXT, nullable=False),
+    Column("surface", TEXT, nullable=False),
     UniqueConstraint("namespace", "key", name="concepts_by_key"),
     sqlite_with_rowid=False,
 )
@@ -95,7 +98,7 @@ links = Table(
     Column("concept", BigInteger, primary_key=True, autoincrement=False),
     Column("weight", Double, nullable=False),
     Column("origin", SmallInteger, nullable=False),
-    Column("surface", Text),
+    Column("surface", TEXT),
     ForeignKeyConstraint(["namespace", "seq"], ["entries.namespace", "entries.seq"]),
     ForeignKeyConstraint(["namespace", "concept"], ["concepts.namespace", "concepts.number"]),
     Index("links_by_concept", "namespace", "concept", "origin", "seq"),
@@ -106,7 +109,7 @@ models = Table(
     "models",
     schema,
     Column("number", Integer, primary_key=True),
-    Column("fingerprint", Text, nullable=False, unique=True),
+    Column("fingerprint", TEXT, nullable=False, unique=True),
 )
 
 scores = Table(

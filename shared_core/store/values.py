@@ -187,7 +187,8 @@ class Erased:
         concepts: Concepts that died with them.
         links: Links removed, those of the dead concepts to other entries included.
         wiped: True when no byte of it is left in the file. False when other readers or the disk
-            prevented that; the removal holds, and the next erasure or the next open finishes the wiping.
+            prevented that; the removal holds, and the next erasure or the next open finishes the wiping. Always
+            False on a PostgreSQL server, whose files and log are its operator's.
         ids: The ids of the removed entries, in the order they were first stored.
         namespace: Where they were; empty if there was no such namespace.
         generation: The namespace's generation with the erasure (see :meth:`.Store.generation`), which says before and

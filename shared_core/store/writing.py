@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from shared_core.store.anticipating import put_anticipations
+from shared_core.store.dialect import dialect_of
 from shared_core.store.reading import (
     chunks,
     encode_entry,
@@ -21,11 +22,9 @@ from shared_core.store.reading import (
     find_concepts,
     find_namespace,
     grounded,
-    next_moment,
 )
 from shared_core.store.scoring import drop_scores
-from shared_core.store.sqlite import insert_rows
-from shared_core.store.tables import anticipations, concepts, entries, links, memory_state, namespaces, scores
+from shared_core.store.tables import anticipations, concepts, entries, links, namespaces, scores
 from shared_core.store.values import ORIGINS, Anticipated, ConceptLink, EntryWrite, Erased, WriteOutcome
 
 
@@ -43,7 +42,7 @@ class NamespaceWriter:
         self._anew = anew
         self._connection = connection
         row = find_namespace(connection, name)
-        self._generation = next_moment(connection)
+        self._generation = dialect_of(connection).next_moment(connection)
         self._namespace: int = _make_namespace(connection, name, self._generation) if row is None else row.number
         self._next_seq: int = 0 if row is None else row.next_seq
         self._next_concept: int = 0 if row is None else row.next_concept
@@ -142,7 +141,7 @@ class NamespaceWriter:
                 self._concepts[link.key] = self._next_concept
                 rows.append((self._namespace, self._next_concept, link.key, link.surface))
                 self._next_concept += 1
-        insert_rows(self._connection, concepts, rows)
+        dialect_of(self._connection).insert_rows(self._connection, concepts, rows)
 
     def _insert_links(self, by_seq: Mapping[int, Sequence[ConceptLink]]) -> None:
         rows = [
@@ -150,7 +149,7 @@ class NamespaceWriter:
             for seq, entry_links in by_seq.items()
             for link in entry_links
         ]
-        insert_rows(self._connection, links, rows)
+        dialect_of(self._connection).insert_rows(self._connection, links, rows)
 
 
 def add_inferred(
@@ -176,7 +175,7 @@ def add_inferred(
             if link.key in known and pair not in taken:
                 taken.add(pair)
                 rows.append(_link_row(namespace, seq, known[link.key], link))
-    insert_rows(connection, links, rows)
+    dialect_of(connection).insert_rows(connection, links, rows)
     if anticipated is not None:
         _put_anticipated(connection, namespace, seqs, anticipated)
     _mark(connection, namespace, seqs.values(), assimilated=True)
@@ -194,7 +193,7 @@ def add_anticipated(connection: Connection, namespace: int, anticipated: Anticip
 def _mark(connection: Connection, namespace: int, seqs: Collection[int], **marks: bool) -> None:
     """Mark entries as changed, so that whoever follows the namespace reads them."""
     theirs = (entries.c.namespace == namespace) & (entries.c.seq == bindparam("place"))
-    change = update(entries).where(theirs).values(changed=next_moment(connection), **marks)
+    change = update(entries).where(theirs).values(changed=dialect_of(connection).next_moment(connection), **marks)
     connection.execute(change, [{"place": seq} for seq in seqs])
     bump(connection, namespace)
 
@@ -306,14 +305,14 @@ def due_surfaces(connection: Connection, namespace: int, chunk: Sequence[int]) -
 def bump(connection: Connection, namespace: int, *, erased: bool = False, **counters: int) -> int:
     """Give the namespace a new generation, and return it.
 
-    Generations come from one counter of the file, so that a namespace that was cleared and made again never
+    Generations come from one counter of the memory, so that a namespace that was cleared and made again never
     shows an old one: another process would take its stale snapshot for current. ``erased`` also notes that what
     was read before cannot be brought up to date by adding to it.
     """
-    generation = next_moment(connection)
-    connection.execute(update(memory_state).values(generation=generation))
+    dialect = dialect_of(connection)
+    generation = dialect.next_moment(connection)
+    dialect.show_moment(connection, generation, erased=erased)
     if erased:
-        connection.execute(update(memory_state).values(unwiped=generation))
         counters["erased"] = generation
     connection.execute(
         update(namespaces).where(namespaces.c.number == namespace).values(generation=generation, **counters)

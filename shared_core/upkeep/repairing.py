@@ -10,7 +10,7 @@ from pathlib import Path
 from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError, StoreError
 from shared_core.evolution import said_concepts
-from shared_core.store import EntryWrite, Lost, Store, read_salvageable
+from shared_core.store import EntryWrite, Lost, Store, parse_location, read_salvageable
 
 _TOGETHER = 500
 
@@ -22,7 +22,7 @@ class Mended:
     Attributes:
         done: What was mended, in words; never remembered text. Empty if there was nothing to mend.
         waiting: Entries whose concepts were distilled again, which wait for assimilation by the model.
-        kept: A copy of the memory as it was before; ``None`` if nothing was changed.
+        kept: A copy of the memory as it was before; ``None`` if nothing was changed, or if it is in a database.
     """
 
     done: tuple[str, ...]
@@ -46,8 +46,8 @@ class Salvaged:
 def repair_memory(path: str | Path) -> Mended:
     """Mend everything that a check finds, but for damage to the database itself.
 
-    If there is something to mend, a copy of the memory as it was is kept beside it first. It holds all that was
-    remembered: delete it when the repair has proved good.
+    If there is something to mend, a copy of the memory as it was is kept beside its file first. It holds all that was
+    remembered: delete it when the repair has proved good. Of a database no copy is made: back it up before.
 
     Raises:
         NotFoundError: if there is no memory.
@@ -98,10 +98,13 @@ def salvage_memory(damaged: str | Path, into: str | Path) -> Salvaged:
         StoreError: if nothing can be read of it, or the new file cannot be written.
     """
     target = Path(into).absolute()
+    source = parse_location(damaged)
+    if not isinstance(source, Path):
+        raise InvalidInputError("entries are carried over from a damaged file: what a server holds, it must restore")
     if target.exists():
         raise InvalidInputError(f"{target} exists already: name a new file to carry entries over to")
     lost: list[Lost] = []
-    found = read_salvageable(Path(damaged).absolute())
+    found = read_salvageable(source)
     first = next(found, None)  # before a new file is made
     entries = 0
     with Store.open(target) as store:
@@ -119,10 +122,10 @@ def salvage_memory(damaged: str | Path, into: str | Path) -> Salvaged:
     return Salvaged(entries, tuple(lost))
 
 
-def _keep(store: Store) -> Path:
-    """A copy of the memory beside it, under a name that is free."""
+def _keep(store: Store) -> Path | None:
+    """A copy of the memory beside its file, under a name that is free."""
     if store.path is None:
-        raise InvalidInputError("a memory that is kept nowhere cannot be repaired: pass a file")
+        return None
     number = 0
     while True:
         copy = store.path.with_name(f"{store.path.name}.before-repair{f'-{number}' if number else ''}")

@@ -76,11 +76,11 @@ def small_model(tiny: Callable[[str], TransformersModel]) -> TransformersModel:
 
 @pytest.fixture
 def open_memory(tmp_path: Path, small_model: TransformersModel) -> Iterator[Callable[..., SchemaMemory]]:
-    """Opens ``memory.db``, or another place; closed after the test."""
+    """Opens ``memory.db``, or another place or URL; closed after the test."""
     with ExitStack() as opened:
 
         def make(place: str | Path = "memory.db", **options: Any) -> SchemaMemory:
-            path = place if place == ":memory:" else tmp_path / place
+            path = place if place == ":memory:" or "://" in str(place) else tmp_path / place
             return opened.enter_context(SchemaMemory.open(path, **({"model": small_model} | options)))
 
         yield make

@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 
 _schema = MetaData()
+_TEXT = Text().with_variant(Text(collation="C"), "postgresql")
 
 _memory_state = Table(
     "memory_state",
@@ -34,7 +35,7 @@ Table(
     "namespaces",
     _schema,
     Column("number", Integer, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
+    Column("name", _TEXT, nullable=False, unique=True),
     Column("generation", BigInteger, nullable=False),
     Column("next_seq", BigInteger, nullable=False),
     Column("next_concept", BigInteger, nullable=False),
@@ -45,15 +46,15 @@ Table(
     _schema,
     Column("namespace", ForeignKey("namespaces.number"), primary_key=True),
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("id", Text, nullable=False),
-    Column("digest", Text, nullable=False),
+    Column("id", _TEXT, nullable=False),
+    Column("digest", _TEXT, nullable=False),
     Column("assimilated", Boolean, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("speaker", Text),
-    Column("session", Text),
-    Column("caption", Text),
-    Column("occurred_at", Text),
-    Column("metadata", Text),
+    Column("text", _TEXT, nullable=False),
+    Column("speaker", _TEXT),
+    Column("session", _TEXT),
+    Column("caption", _TEXT),
+    Column("occurred_at", _TEXT),
+    Column("metadata", _TEXT),
     UniqueConstraint("namespace", "id", name="entries_by_id"),
     Index("entries_by_digest", "namespace", "digest"),
 )
@@ -63,8 +64,8 @@ Table(
     _schema,
     Column("namespace", ForeignKey("namespaces.number"), primary_key=True),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("key", Text, nullable=False),
-    Column("surface", Text, nullable=False),
+    Column("key", _TEXT, nullable=False),
+    Column("surface", _TEXT, nullable=False),
     UniqueConstraint("namespace", "key", name="concepts_by_key"),
     sqlite_with_rowid=False,
 )
@@ -77,7 +78,7 @@ Table(
     Column("concept", BigInteger, primary_key=True, autoincrement=False),
     Column("weight", Double, nullable=False),
     Column("origin", SmallInteger, nullable=False),
-    Column("surface", Text),
+    Column("surface", _TEXT),
     ForeignKeyConstraint(["namespace", "seq"], ["entries.namespace", "entries.seq"]),
     ForeignKeyConstraint(["namespace", "concept"], ["concepts.namespace", "concepts.number"]),
     Index("links_by_concept", "namespace", "concept", "origin", "seq"),
@@ -88,7 +89,7 @@ Table(
     "models",
     _schema,
     Column("number", Integer, primary_key=True),
-    Column("fingerprint", Text, nullable=False, unique=True),
+    Column("fingerprint", _TEXT, nullable=False, unique=True),
 )
 
 Table(

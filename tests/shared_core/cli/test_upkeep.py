@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from dataclasses import replace
 
 from shared_core.store import Store
 
@@ -55,3 +56,30 @@ def test_a_backup_is_a_memory(scg, stored, folder):
     for command in (("check",), ("repair",), ("backup", "copy.db")):
         result = scg(*command, "--memory", "none.db")
         assert (result.code, result.out) == (2, "")
+
+
+def test_a_memory_is_migrated_to_a_server_and_back(scg, stored, folder, postgres):
+    url = postgres.url(postgres.database()).replace("scg@", "scg:secret@")
+    result = scg("migrate", str(stored), url)
+    assert (result.code, result.err) == (0, "")
+    *namespaces, last = result.out.splitlines()
+    assert [line.partition("  ")[2].startswith("1 entries, 2 rows, SHA-256 ") for line in namespaces] == [True, True]
+    assert last.startswith("2 entries in 2 namespaces copied to postgresql")
+    assert scg("check", "--memory", url).out == scg("check").out
+    there = json.loads(scg("migrate", url, "back.db", "--json").out)
+    assert [one["name"] for one in there] == [["default"], json.loads(scg("namespaces", "--json").out)[1]["namespace"]]
+    assert scg("check", "--memory", "back.db").out == scg("check").out
+    assert scg("backup", "copy.db", "--memory", url).code == 0
+    assert json.loads(scg("namespaces", "--memory", "copy.db", "--json").out)[0]["entries"] == 1
+    results = [result, scg("migrate", str(stored), url), scg("stats", "--memory", url, "--namespace", "nobody")]
+    results += [scg("migrate", url, "back.db"), scg("repair", "--into", "new.db", "--memory", url)]
+    results += [scg("check", "--memory", url.replace("/memory_", "/none_"))]
+    assert [one.code for one in results] == [0, 2, 2, 2, 2, 1]
+    assert all("secret" not in one.out + one.err for one in results)
+
+
+def test_where_bytes_that_were_forgotten_may_be_is_said(scg, memory, stored, postgres):
+    url = postgres.url(postgres.database())
+    assert scg("migrate", str(stored), url).code == 0
+    memory.erased = replace(memory.erased, wiped=False)
+    assert "files of the server" in scg("forget", "--id", "t:1", "--yes", "--memory", url).err

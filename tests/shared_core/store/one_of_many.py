@@ -1,4 +1,4 @@
-"""Run by test_concurrency: one of several processes that write to the same file at the same time."""
+"""Run by test_concurrency: one of several processes that write to the same memory at the same time."""
 
 import signal
 import sys
@@ -11,9 +11,9 @@ from shared_core.store import ConceptLink, EntryWrite, Store
 ANNA = ("anna",)
 
 
-def work(path: Path, worker: str, rounds: int) -> None:
+def work(place: str, worker: str, rounds: int) -> None:
     said = ConceptLink("shared", "Shared", 1.0, "said")
-    with Store.open(path) as store:
+    with Store.open(place) as store:
         seen = 0
         for number in range(rounds):
             own = ConceptLink(f"key {worker} {number}", f"key {worker} {number}", 1.0, "said")
@@ -31,9 +31,9 @@ def work(path: Path, worker: str, rounds: int) -> None:
 
 if __name__ == "__main__":
     signal.alarm(100)
-    start = Path(sys.argv[1]).with_name("start")
+    place, worker, rounds, start = sys.argv[1:]
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    while not start.exists():
+    while not Path(start).exists():
         time.sleep(0.002)
-    work(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    work(place, worker, int(rounds))

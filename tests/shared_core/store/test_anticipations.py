@@ -1,9 +1,5 @@
 """Anticipations: what was saved comes back by entry, whatever came between, and following equals reading anew."""
 
-import shutil
-import tempfile
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +8,7 @@ from hypothesis import strategies as st
 from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError, StoreError
 from shared_core.store import Anticipated, Anticipation, Anticipations, ConceptLink, EntryWrite, Store
+from tests.shared_core.store.conftest import FEW
 
 NAME, OTHER = ("mira",), ("tobi",)
 IDS = "abcdef"
@@ -53,16 +50,36 @@ def by_id(state, columns):
 
 
 @pytest.fixture(scope="module")
-def stores():
+def stores(tmp_path_factory):
     """Two stores on one file, as two processes have them."""
-    folder = Path(tempfile.mkdtemp())
-    with Store.open(folder / "memory.db") as one, Store.open(folder / "memory.db") as other:
+    path = tmp_path_factory.mktemp("stores") / "memory.db"
+    with Store.open(path) as one, Store.open(path) as other:
         yield one, other
-    shutil.rmtree(folder)
 
 
-@given(st.lists(st.tuples(st.booleans(), st.booleans(), steps), max_size=8))
+@pytest.fixture(scope="module")
+def server_stores(empty_database):
+    """Two stores on one server."""
+    url = empty_database()
+    with Store.open(url) as one, Store.open(url) as other:
+        yield one, other
+
+
+HISTORIES = given(st.lists(st.tuples(st.booleans(), st.booleans(), steps), max_size=8))
+
+
+@HISTORIES
 def test_what_was_saved_is_what_is_loaded(stores, rounds):
+    check_loaded(stores, rounds)
+
+
+@FEW
+@HISTORIES
+def test_what_was_saved_on_a_server_is_what_is_loaded(server_stores, rounds):
+    check_loaded(server_stores, rounds)
+
+
+def check_loaded(stores, rounds):
     for name in (NAME, OTHER):
         stores[0].clear(name)
     texts, held = {}, {model: {} for model in MODELS}
@@ -154,7 +171,8 @@ def test_an_assimilation_lands_whole(store, monkeypatch):
         "logprobs = x'003c'",
     ],
 )
-def test_columns_of_a_damaged_row_are_refused(store, damage):
+def test_columns_of_a_damaged_row_are_refused(filed, damage):
+    store = filed
     store.write(NAME, [EntryWrite(MemoryEntry("one", id="a"))])
     store.save_anticipations(NAME, anticipated("tiny", {"a": {1: -1.0}}))
     with store._access.engine.begin() as connection:

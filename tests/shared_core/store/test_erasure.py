@@ -17,6 +17,12 @@ from shared_core.store import Anticipated, Anticipation, ConceptLink, EntryWrite
 ANNA, BEN = ("anna",), ("ben",)
 
 
+@pytest.fixture
+def store(filed):
+    """These tests look at files, which are SQLite's."""
+    return filed
+
+
 class Author:
     """Writes entries of random letters, so that no eight bytes occur twice by chance."""
 

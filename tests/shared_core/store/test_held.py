@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from shared_core.entry import MemoryEntry
 from shared_core.store import ConceptLink, EntryWrite, Store, reading
+from tests.shared_core.store.conftest import FEW
 
 ANNA, BEN = ("anna",), ("ben",)
 labels = st.sampled_from(["a", "b", '"', ",", "-", "]", "[", "\\", "ü", "a,b", 'a","b', "+", ".", "\U0001f600"])
@@ -19,26 +20,39 @@ def said(id, text="tea"):
     return EntryWrite(MemoryEntry(text, id), (ConceptLink(text, text, 1.0, "said"),))
 
 
-@given(st.lists(names, unique=True, max_size=12), names)
-def test_names_under_a_name_are_those_that_begin_with_its_labels(stored, under):
-    with Store.open(":memory:") as store:
-        for name in stored:
-            store.write(name, [said("1")])
-        assert store.names(under) == [name for name in stored if name[: len(under)] == under]
+NAMED = given(st.lists(names, unique=True, max_size=12), names)
 
 
-def test_a_namespace_without_entries_has_no_name():
-    with Store.open(":memory:") as store:
-        store.write(ANNA, [said("1")])
-        store.forget(ANNA, ids=["1"])
-        assert store.names(ANNA) == []
-        store.write(ANNA, [said("2")])
-        assert store.names(ANNA) == [ANNA]
+@NAMED
+def test_names_under_a_name_are_those_that_begin_with_its_labels(memory_store, stored, under):
+    check_names(memory_store, stored, under)
 
 
-def test_pages_add_up_to_all_entries_in_their_order():
+@FEW
+@NAMED
+def test_names_on_a_server_are_those_that_begin_with_its_labels(server_store, stored, under):
+    check_names(server_store, stored, under)
+
+
+def check_names(store, stored, under):
+    for info in store.namespaces():
+        store.clear(info.name)
+    for name in stored:
+        store.write(name, [said("1")])
+    assert store.names(under) == [name for name in stored if name[: len(under)] == under]
+
+
+def test_a_namespace_without_entries_has_no_name(store):
+    store.write(ANNA, [said("1")])
+    store.forget(ANNA, ids=["1"])
+    assert store.names(ANNA) == []
+    store.write(ANNA, [said("2")])
+    assert store.names(ANNA) == [ANNA]
+
+
+def test_pages_add_up_to_all_entries_in_their_order(place):
     count = 2 * reading.CHUNK + 3
-    with Store.open(":memory:") as store:
+    with Store.open(place) as store:
         store.write(ANNA, [said(str(number)) for number in range(count)])
         store.write(BEN, [said("other")])
         store.forget(ANNA, ids=["7"])
@@ -53,8 +67,8 @@ def test_pages_add_up_to_all_entries_in_their_order():
         assert store.held(ANNA, ["8", "7", "3"]) == [seen[7], seen[3]]
 
 
-def test_when_an_entry_was_read_is_noted_and_changes_nothing_else(path):
-    with Store.open(path) as store:
+def test_when_an_entry_was_read_is_noted_and_changes_nothing_else(place):
+    with Store.open(place) as store:
         store.write(ANNA, [said("1"), said("2")])
         store.write(BEN, [said("1")])
         before = store.generation(ANNA), store.get(ANNA, ["1", "2"])
@@ -63,7 +77,7 @@ def test_when_an_entry_was_read_is_noted_and_changes_nothing_else(path):
         assert [one.touched for one in store.page(ANNA)] == [None, 12.5]
         assert [one.touched for one in store.page(BEN)] == [None]
         assert (store.generation(ANNA), store.get(ANNA, ["1", "2"])) == before
-    with Store.open(path) as store:
+    with Store.open(place) as store:
         assert [one.touched for one in store.held(ANNA, ["2"])] == [12.5]
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError
 from shared_core.store import ConceptLink, EntryWrite, KeyScores, Store
+from tests.shared_core.store.conftest import FEW
 
 ADVERSARIAL = [
     ("a",),
@@ -116,14 +117,24 @@ NAMES = st.lists(
 
 
 @given(names=st.sets(NAMES, min_size=2, max_size=6))
-def test_random_names_are_apart(shared_store, names):
-    for info in shared_store.namespaces():
-        shared_store.clear(info.name)
+def test_random_names_are_apart(memory_store, names):
+    check_apart(memory_store, names)
+
+
+@FEW
+@given(names=st.sets(NAMES, min_size=2, max_size=4))
+def test_random_names_on_a_server_are_apart(server_store, names):
+    check_apart(server_store, names)
+
+
+def check_apart(store, names):
+    for info in store.namespaces():
+        store.clear(info.name)
     for mark, name in enumerate(sorted(names)):
-        fill(shared_store, name, mark)
+        fill(store, name, mark)
     for mark, name in enumerate(sorted(names)):
-        check(shared_store, name, mark)
-    assert {info.name for info in shared_store.namespaces()} == names
+        check(store, name, mark)
+    assert {info.name for info in store.namespaces()} == names
 
 
 @pytest.mark.parametrize("name", [(), ("",), ("a", " "), ("a", 1), ("\x00",), ("\ud800",), ("x" * 1025,)])

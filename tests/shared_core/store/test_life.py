@@ -1,10 +1,12 @@
 """The store against a model in plain Python, over random histories of two namespaces."""
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -96,6 +98,7 @@ class Model:
 
 class Histories(RuleBasedStateMachine):
     location = ":memory:"
+    wiped = True
 
     def __init__(self):
         super().__init__()
@@ -120,7 +123,7 @@ class Histories(RuleBasedStateMachine):
         added, updated, unchanged = self.model(namespace).write(writes)
         assert (outcome.added, outcome.updated, outcome.unchanged) == (added, updated, unchanged)
         assert outcome.ids == tuple(dict.fromkeys(write.id for write in writes))
-        assert outcome.wiped
+        assert outcome.wiped == (self.wiped or not updated)
         if added or updated:
             self.changed(namespace)
 
@@ -148,7 +151,7 @@ class Histories(RuleBasedStateMachine):
         named = tuple(held.entry.id for held in gone)
         if gone:
             self.changed(namespace)
-            assert erased == Erased(*lost, True, named, namespace, self.generations[namespace])
+            assert erased == Erased(*lost, self.wiped, named, namespace, self.generations[namespace])
         else:
             assert counts(erased) == (0, 0, 0)
 
@@ -223,6 +226,25 @@ class FileHistories(Histories):
         self.folder.cleanup()
 
 
+class ServerHistories(Histories):
+    """The same on a server, whose files are its own."""
+
+    database: Callable[[], str]
+    wiped = False
+
+    def __init__(self):
+        self.location = self.database()
+        super().__init__()
+
+
+@pytest.fixture(scope="class", autouse=True)
+def database(request):
+    if request.cls is TestServerHistories:
+        ServerHistories.database = staticmethod(request.getfixturevalue("empty_database"))
+
+
+TestServerHistories = ServerHistories.TestCase
+TestServerHistories.settings = settings(max_examples=3, stateful_step_count=15)
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(max_examples=30, stateful_step_count=15)
 TestFileHistories = FileHistories.TestCase

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import text
 
 from shared_core.entry import MemoryEntry
 from shared_core.errors import StoreError
 from shared_core.store import ORIGINS, ConceptLink, EntryWrite, Store, loading
+from tests.shared_core.store.conftest import FEW
 
 NAMES = ("anna", "bert", "chris")
 EXAMPLES = itertools.count()
@@ -25,13 +27,6 @@ WRITES = st.tuples(
 )
 
 
-@pytest.fixture(scope="module")
-def filed(tmp_path_factory):
-    path = tmp_path_factory.mktemp("loading") / "memory.db"
-    with Store.open(path) as store:
-        yield store, path
-
-
 @pytest.fixture(scope="module", autouse=True)
 def small_pieces():
     with pytest.MonkeyPatch.context() as patch:
@@ -39,20 +34,30 @@ def small_pieces():
         yield
 
 
-def rows_of(path, namespace, columns, table):
+def rows_of(store, namespace, columns, table):
     """The rows as they are, in the order of their numbers."""
     name = json.dumps(namespace, ensure_ascii=False, separators=(",", ":"))
-    theirs = "namespace = (SELECT number FROM namespaces WHERE name = ?)"
-    connection = sqlite3.connect(path)
-    try:
-        return connection.execute(f"SELECT {columns} FROM {table} WHERE {theirs} ORDER BY 1, 2", [name]).fetchall()
-    finally:
-        connection.close()
+    theirs = "namespace = (SELECT number FROM namespaces WHERE name = :name)"
+    query = text(f"SELECT {columns} FROM {table} WHERE {theirs} ORDER BY 1, 2")
+    with store._access.reading() as connection:
+        return connection.execute(query, {"name": name}).fetchall()
 
 
-@given(st.lists(WRITES, max_size=12), st.lists(st.integers(0, 9).map(str), max_size=3))
-def test_a_state_is_what_the_rows_hold(filed, writes, forgotten):
-    store, path = filed
+WRITTEN = given(st.lists(WRITES, max_size=12), st.lists(st.integers(0, 9).map(str), max_size=3))
+
+
+@WRITTEN
+def test_a_state_is_what_the_rows_hold(memory_store, writes, forgotten):
+    check_rows(memory_store, writes, forgotten)
+
+
+@FEW
+@WRITTEN
+def test_a_state_on_a_server_is_what_the_rows_hold(server_store, writes, forgotten):
+    check_rows(server_store, writes, forgotten)
+
+
+def check_rows(store, writes, forgotten):
     example = str(next(EXAMPLES))
     for name in NAMES:
         theirs = [
@@ -66,17 +71,17 @@ def test_a_state_is_what_the_rows_hold(filed, writes, forgotten):
         store.forget((NAMES[0], example), ids=forgotten)
     for namespace in ((name, example) for name in NAMES):
         state = store.load(namespace)
-        concepts = rows_of(path, namespace, "number, key, surface", "concepts")
+        concepts = rows_of(store, namespace, "number, key, surface", "concepts")
         assert state.concepts == [(key, surface) for _, key, surface in concepts]
         assert state.concept_number.tolist() == [number for number, _, _ in concepts]
         seqs = [one.seq for one in state.entries]
-        assert seqs == [seq for seq, _ in rows_of(path, namespace, "seq, id", "entries")]
+        assert seqs == [seq for seq, _ in rows_of(store, namespace, "seq, id", "entries")]
         entry = [seqs[place] for place in state.link_entry]
         concept = state.concept_number[state.link_concept].tolist()
         found = zip(entry, concept, state.link_weight.tolist(), state.link_origin.tolist(), strict=True)
         assert list(found) == [
             (seq, concept, float(np.float32(weight)), origin)
-            for seq, concept, weight, origin in rows_of(path, namespace, "seq, concept, weight, origin", "links")
+            for seq, concept, weight, origin in rows_of(store, namespace, "seq, concept, weight, origin", "links")
         ]
         kinds = [part.dtype for part in (state.link_entry, state.link_concept, state.link_weight, state.link_origin)]
         assert kinds == [np.int32, np.int32, np.float32, np.uint8]

@@ -132,7 +132,15 @@ def test_a_missing_folder_is_named(tmp_path):
 
 @pytest.mark.parametrize(
     "location",
-    ["", "  ", "a\x00b", "postgresql://localhost/memory", "sqlite:///memory.db?mode=ro", "nonsense://"],
+    [
+        "",
+        "  ",
+        "a\x00b",
+        "mysql://localhost/memory",
+        "postgresql://localhost",
+        "sqlite:///memory.db?mode=ro",
+        "nonsense://",
+    ],
 )
 def test_locations_that_are_none_are_refused(location, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -142,9 +150,10 @@ def test_locations_that_are_none_are_refused(location, tmp_path, monkeypatch):
 
 
 def test_a_url_with_a_password_does_not_show_it():
-    with pytest.raises(InvalidInputError) as caught:
-        Store.open("postgresql://anna:secret@localhost/memory")
-    assert "secret" not in str(caught.value)
+    for location in ("mysql://anna:secret@localhost/memory", "postgresql://anna:secret@localhost:none/memory"):
+        with pytest.raises(InvalidInputError) as caught:
+            Store.open(location)
+        assert "secret" not in str(caught.value)
 
 
 def foreign_database(path):

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared_core.entry import MemoryEntry
-from shared_core.store import ConceptLink, EntryWrite, KeyScores, ScoreColumns, Store, scoring
+from shared_core.store import ConceptLink, EntryWrite, KeyScores, ScoreColumns, scoring
+from tests.shared_core.store.conftest import FEW
 
 NAME = ("anna",)
 KEYS = [f"key {number}" for number in range(9)]
@@ -63,16 +64,22 @@ def by_key(state, columns):
     return found
 
 
-@pytest.fixture(scope="module")
-def one_store():
-    with Store.open(":memory:") as store:
-        yield store
+HISTORIES = given(st.lists(steps, max_size=10), st.sampled_from([2, 256]))
 
 
 @settings(max_examples=60)
-@given(st.lists(steps, max_size=10), st.sampled_from([2, 256]))
-def test_columns_are_what_was_saved_last(one_store, history, block):
-    store = one_store
+@HISTORIES
+def test_columns_are_what_was_saved_last(memory_store, history, block):
+    check_columns(memory_store, history, block)
+
+
+@FEW
+@HISTORIES
+def test_columns_on_a_server_are_what_was_saved_last(server_store, history, block):
+    check_columns(server_store, history, block)
+
+
+def check_columns(store, history, block):
     store.clear(NAME)
     expected = {}  # by key: tokens, log-probabilities
     alive = {}

@@ -15,7 +15,7 @@ from sqlalchemy import event
 
 from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError
-from shared_core.store import INFERRED, ConceptLink, EntryWrite, Erased, KeyScores, Known, Store, sqlite
+from shared_core.store import INFERRED, ConceptLink, EntryWrite, Erased, KeyScores, Known, Store, postgresql, sqlite
 
 ANNA = ("anna",)
 ROOT = Path(__file__).parents[3]
@@ -117,8 +117,9 @@ def test_more_ids_than_one_statement_takes(store):
 
 
 @pytest.mark.parametrize("count", [1, 12, 500])
-def test_concepts_are_looked_up_by_their_index(store, path, count):
+def test_concepts_are_looked_up_by_their_index(filed, path, count):
     """Whatever SQLite guesses of the size of a namespace: reading all of it for each write is slow at a million."""
+    store = filed
     store.write(ANNA, [write("1", "one", *(said(f"key {n}") for n in range(600)))])
     statements = []
 
@@ -219,19 +220,19 @@ def test_what_a_write_raises_undoes_all_of_it(store):
         store.write(ANNA, writes())
     assert store.namespaces() == []
     store.write(ANNA, [write("1")])
-    assert store.generation(ANNA) == 1
+    assert store.generation(ANNA) > 0
 
 
-@pytest.mark.parametrize("location", ["file", "memory"])
-def test_a_write_from_inside_a_write_fails_and_undoes_both(path, location, monkeypatch):
-    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
+def test_a_write_from_inside_a_write_fails_and_undoes_both(somewhere, monkeypatch):
+    for engine in (sqlite, postgresql):
+        monkeypatch.setattr(engine, "BUSY_SECONDS", 0.05)
 
     def writes():
         for n in range(501):
             yield write(str(n), f"text {n}")
         store.write(ANNA, [write("inner")])
 
-    with Store.open(path if location == "file" else ":memory:") as store:
+    with Store.open(somewhere) as store:
         with pytest.raises(StoreUnavailableError, match="another call"):
             store.write(ANNA, writes())
         assert store.namespaces() == []
@@ -303,12 +304,12 @@ def test_a_change_is_not_seen_in_another_namespace(store):
     assert store.generation(ANNA) == before
 
 
-def test_scan_streams_what_was_written(store):
+def test_scan_streams_what_was_written(store, place):
     writes = [write(str(n), f"text {n}", said(f"key {n}", f"Key {n}")) for n in range(1100)]
     store.write(ANNA, writes)
     with store.scan(ANNA) as (count, scanned):
         # Another thread's write comes too late for the scan.
-        other = Store.open(store.path)
+        other = Store.open(place)
         other.write(ANNA, [write("late", "late")])
         other.close()
         assert list(scanned) == writes
@@ -331,9 +332,8 @@ def test_ids_that_are_none_are_refused(store, ids):
     assert len(store.load(ANNA).entries) == 2
 
 
-@pytest.mark.parametrize("location", ["file", "memory"])
-def test_a_closed_store_says_so(path, location):
-    store = Store.open(path if location == "file" else ":memory:")
+def test_a_closed_store_says_so(somewhere):
+    store = Store.open(somewhere)
     store.write(ANNA, [write("1")])
     store.close()
     store.close()
@@ -347,7 +347,8 @@ def test_a_closed_store_says_so(path, location):
             call()
 
 
-def test_texts_do_not_show_in_errors(store, path):
+def test_texts_do_not_show_in_errors(filed, path):
+    store = filed
     store.write(ANNA, [write("1")])
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE links")
@@ -367,7 +368,7 @@ def run(program, path):
     return done.stdout.split("\n")
 
 
-def test_a_forked_child_loses_nothing_when_its_parent_closes(path):
+def test_a_forked_child_loses_nothing_when_its_parent_closes(place):
     program = """
 import os, signal, sys
 from shared_core.entry import MemoryEntry
@@ -395,7 +396,7 @@ _, status = os.waitpid(child, 0)
 store = Store.open(sys.argv[1])
 print(status, *sorted(stored.entry.id for stored in store.load(("anna",)).entries), sep="\\n")
 """
-    assert run(program, path)[:-1] == ["0", "before", "child", "child, after the parent closed", "parent"]
+    assert run(program, place)[:-1] == ["0", "before", "child", "child, after the parent closed", "parent"]
 
 
 @pytest.mark.parametrize("work", ["store.write(('anna',), slow())", "scan()"])

@@ -10,7 +10,7 @@ import pytest
 from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError, NotFoundError, StoreError
 from shared_core.evolution import said_concepts
-from shared_core.store import Anticipated, Anticipation, ConceptLink, EntryWrite, KeyScores, Store
+from shared_core.store import Anticipated, Anticipation, ConceptLink, EntryWrite, KeyScores, Store, migrate_memory
 from shared_core.upkeep import check_memory, rebuild_memory, repair_memory, salvage_memory
 
 ANNA, BEN = ("anna",), ("ben",)
@@ -274,3 +274,34 @@ def test_what_is_no_memory_is_not_repaired(tmp_path):
     with pytest.raises(StoreError, match="left as it is"):
         salvage_memory(tmp_path / "noise.db", tmp_path / "new.db")
     assert not (tmp_path / "new.db").exists()
+
+
+def test_what_a_server_lets_go_wrong_is_found_and_mended_there(made, postgres):
+    name = postgres.database()
+    url = postgres.url(name)
+    migrate_memory(made, url)
+    assert check_memory(url) == check_memory(made)
+    before = content(url)
+    with postgres.connect(name) as connection:
+        connection.execute(
+            "SET search_path TO scg_memory;"
+            "UPDATE concepts SET surface = 'ghost' WHERE number = 3;"
+            "UPDATE links SET weight = 'NaN' WHERE seq = 4;"
+            "UPDATE links SET surface = NULL WHERE seq = 5 AND origin = 0;"
+            "UPDATE namespaces SET next_seq = 3, generation = 999;"
+            "UPDATE anticipations SET logprobs = '\\x00' WHERE seq = 3;"
+            "UPDATE scores SET sizes = '\\xffffffff'"
+        )
+    found = {fault.kind for fault in check_memory(url).faults}
+    assert found >= {"concept", "link", "counter", "scores"}
+    mended = repair_memory(url)
+    assert mended.done
+    assert mended.kept is None
+    assert check_memory(url).faults == ()
+    after = content(url)
+    assert {name: [entry for entry, _ in entries] for name, entries in after.items()} == {
+        name: [entry for entry, _ in entries] for name, entries in before.items()
+    }
+    assert rebuild_memory(url).waiting == 2 * ENTRIES
+    with pytest.raises(InvalidInputError, match="restore"):
+        salvage_memory(url, made.with_name("new.db"))
