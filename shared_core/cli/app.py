@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from shared_core.cli import demo, reading, upkeep, writing
+from shared_core.cli import demo, reading, serving, upkeep, writing
 from shared_core.cli.output import note
 from shared_core.errors import FormatError, InvalidInputError, NotAMemoryError, NotFoundError, SCGError
 
@@ -40,6 +40,8 @@ app.command("import")(writing.import_file)
 app.command()(upkeep.check)
 app.command()(upkeep.repair)
 app.command()(upkeep.backup)
+app.command()(serving.serve)
+app.add_typer(serving.keys)
 app.command()(demo.demo)
 
 

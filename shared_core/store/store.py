@@ -318,6 +318,11 @@ class Store:
         with self._access.reading() as connection, self._sound():
             return reading.read_names(connection, name)
 
+    def check_usable(self) -> None:
+        """Read from the store, and see that its tables are still those that this version works with."""
+        with self._access.reading() as connection:
+            sqlite.check_version(connection, self._access.location)
+
     @property
     def is_closed(self) -> bool:
         """Whether it was closed."""
