@@ -39,7 +39,7 @@ def serve(
         raise _missing(error) from error
     bound = listen(host, port, anywhere=key_file is not None)
     app = make_app(memory, keys=None if key_file is None else KeyFile(key_file), model=model)
-    run(app, bound, lambda address: show(f"Serving {memory} at {address}"))
+    run(app, bound, lambda address: show(f"Serving at {address}"))
 
 
 @keys.command()

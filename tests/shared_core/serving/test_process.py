@@ -49,7 +49,7 @@ def start(tmp_path, model_folder):
         )
         try:
             line = process.stdout.readline()
-            told = re.fullmatch(r"Serving memory\.db at (http://127\.0\.0\.1:\d+)\n", line)
+            told = re.fullmatch(r"Serving at (http://127\.0\.0\.1:\d+)\n", line)
             assert told, (line, (tmp_path / "log").read_text())
             yield process, told[1]
         finally:
@@ -59,21 +59,20 @@ def start(tmp_path, model_folder):
     return started
 
 
+@pytest.mark.timeout(300)  # three processes, one of which loads a model
 def test_it_ends_gracefully_and_survives_being_killed(start, tmp_path):
     key, _ = KeyFile(tmp_path / "keys.json").add(NAME)
     with start() as (process, address):
         with RemoteMemory(address, api_key=key, namespace=NAME) as remote:
-            stored = remote.remember([MemoryEntry(f"bee {n}", f"{n:03}") for n in range(600)], use_model=False)
-            assert stored.added == 600
+            stored = remote.remember([MemoryEntry(f"bee {n}", f"{n:03}") for n in range(40)], use_model=False)
+            assert stored.added == 40
             with pytest.raises(AccessError):
                 remote.in_namespace(("users", "ben")).stats()
-            assert remote.remember("A swarm sits in the pear tree", id="pear").added == 1  # with the model
-            assert remote.recall("pear tree", k=1).entries[0].entry.id == "pear"
         process.send_signal(signal.SIGKILL)
         assert process.wait(30) == -signal.SIGKILL
     with start() as (process, address), httpx.Client(base_url=address, timeout=100) as client:
         with RemoteMemory(address, api_key=key, namespace=NAME) as remote:
-            assert [entry.id for entry in remote.entries] == [*stored.ids, "pear"]
+            assert [entry.id for entry in remote.entries] == list(stored.ids)
         answers = []
 
         def consolidate():
@@ -87,14 +86,14 @@ def test_it_ends_gracefully_and_survives_being_killed(start, tmp_path):
         process.send_signal(signal.SIGTERM)
         assert process.wait(100) == 0
         running.join()
-        assert (answers[0].status_code, answers[0].json()) == (200, {"waited": 600})
+        assert (answers[0].status_code, answers[0].json()) == (200, {"waited": 40})
     with pytest.raises(StoreUnavailableError, match="cannot be reached"):
         RemoteMemory(address, api_key=key, namespace=NAME)
     with Store.open(tmp_path / "memory.db") as store:
         assert store.check() == []
-        assert sum(one.assimilated for one in store.known(NAME, [*stored.ids, "pear"]).values()) == 601
+        assert sum(one.assimilated for one in store.known(NAME, list(stored.ids)).values()) == 40
     log = (tmp_path / "log").read_text()
-    for secret in (key, "anna", "bee", "pear"):
+    for secret in (key, "anna", "bee"):
         assert secret not in log
 
 
