@@ -9,7 +9,7 @@ import pytest
 
 from shared_core import SchemaMemory
 from shared_core.decoding import ConceptDecoder
-from shared_core.errors import InvalidInputError
+from shared_core.errors import InvalidInputError, NotFoundError
 from shared_core.serving import KeyFile, listen, make_app
 from tests.served import running
 from tests.shared_core.serving.conftest import ANNA, BEN, QUICK
@@ -212,6 +212,6 @@ def test_without_keys_nobody_else_can_reach_it(tmp_path):
         listen("192.0.2.1", 0, anywhere=True)  # an address that no machine has
     for host in ("127.0.0.1", "localhost"):
         listen(host, 0, anywhere=False).close()
-    with pytest.raises(Exception, match="scg key add"):
+    with pytest.raises(NotFoundError, match="scg key add"):
         make_app(tmp_path / "memory.db", keys=KeyFile(tmp_path / "keys.json"))
     assert not (tmp_path / "memory.db").exists()
