@@ -16,7 +16,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready-$(shell printf '%s' "$(CURDIR)" | cksum | cut -d ' ' -f 1)
 CONVERTED := $(VENV)/.converted
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
-EXTRAS := dev,bench,langchain,langchain-classic,langgraph,llamaindex,postgres
+EXTRAS := dev,bench,langchain,langchain-classic,langgraph,llamaindex,postgres,serve,client
 
 .PHONY: setup demo test trust lint format clean
 

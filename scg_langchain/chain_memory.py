@@ -16,7 +16,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from scg_langchain.messages import is_recalled, message_entry, recalled_message
 from scg_langchain.spelling import cleaned
-from shared_core import MemoryEntry, Recall, SchemaMemory
+from shared_core import Memory, MemoryEntry, Recall
 from shared_core.adapting import memory_in
 from shared_core.entry import check_namespace
 from shared_core.errors import InvalidInputError
@@ -45,7 +45,7 @@ class SCGMemory(BaseMemory):
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
-    memory: SkipJsonSchema[SchemaMemory] = Field(exclude=True, repr=False)
+    memory: SkipJsonSchema[Memory] = Field(exclude=True, repr=False)
     namespace: str | tuple[str, ...] | None = None
     session: str = Field(default_factory=lambda: uuid4().hex)
     memory_key: str = "history"
@@ -92,7 +92,7 @@ class SCGMemory(BaseMemory):
         await self._memory.aclear()
 
     @property
-    def _memory(self) -> SchemaMemory:
+    def _memory(self) -> Memory:
         return memory_in(self.memory, self.namespace)
 
     def _injected(self, recall: Recall) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage
 
 from scg_langchain.messages import is_recalled, message_entry, stored_message
-from shared_core import MemoryEntry, SchemaMemory
+from shared_core import Memory, MemoryEntry
 from shared_core.adapting import Namespace, as_memory, memory_in
 from shared_core.errors import InvalidInputError
 
@@ -28,7 +28,7 @@ class SCGChatMessageHistory(BaseChatMessageHistory):
         InvalidInputError: if the session is no text, or what is added is no message that JSON can carry.
     """
 
-    def __init__(self, memory: SchemaMemory | str | Path, session: str, *, namespace: Namespace | None = None) -> None:
+    def __init__(self, memory: Memory | str | Path, session: str, *, namespace: Namespace | None = None) -> None:
         if not isinstance(session, str):
             raise InvalidInputError(f"the session must be text, not {type(session).__name__}")
         self._memory = memory_in(as_memory(memory), namespace)

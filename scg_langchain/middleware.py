@@ -20,7 +20,7 @@ from scg_langchain.spelling import cleaned
 from scg_langchain.threshold import at_least, check_least
 from scg_langchain.tools import create_memory_tools
 from scg_langchain.turn import Turn, answer_entries, entries_of_message
-from shared_core import MemoryEntry, SchemaMemory
+from shared_core import Memory, MemoryEntry
 from shared_core.errors import InvalidInputError
 from shared_core.recall import RELEVANT, Recall, check_count, describe
 
@@ -82,7 +82,7 @@ class SCGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
 
     def __init__(
         self,
-        memory: SchemaMemory,
+        memory: Memory,
         *,
         namespace: str | Sequence[str] | None = None,
         mode: Literal["inject", "tools"] = "inject",
@@ -148,7 +148,7 @@ class SCGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             await self._find(runtime).aremember(entries)
         return {"scg_turn": None}
 
-    def _find(self, runtime: Runtime[Any]) -> SchemaMemory:
+    def _find(self, runtime: Runtime[Any]) -> Memory:
         return self._scope.find(runtime.context, get_config())
 
     def _noted(self, turn: Turn, recall: Recall) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from scg_langchain.documents import documents_from, entries_of, found_document
 from scg_langchain.filters import as_filter
-from shared_core import Filter, Recall, SchemaMemory
+from shared_core import Filter, Memory, Recall
 from shared_core.adapting import Namespace, as_memory, memory_in
 from shared_core.entry import check_namespace
 from shared_core.errors import refuse
@@ -43,7 +43,7 @@ class SCGRetriever(BaseRetriever):
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
-    memory: SkipJsonSchema[SchemaMemory] = Field(exclude=True, repr=False)
+    memory: SkipJsonSchema[Memory] = Field(exclude=True, repr=False)
     namespace: str | tuple[str, ...] | None = None
     k: int | None = Field(default=None, ge=1)
     filter: Any = None
@@ -60,7 +60,7 @@ class SCGRetriever(BaseRetriever):
         return None if namespace is None else check_namespace(namespace)
 
     @classmethod
-    def from_memory(cls, memory: SchemaMemory | str | Path, **settings: Any) -> Self:
+    def from_memory(cls, memory: Memory | str | Path, **settings: Any) -> Self:
         """A retriever on a memory, or on the memory at a path.
 
         Args:
@@ -76,7 +76,7 @@ class SCGRetriever(BaseRetriever):
         metadatas: Sequence[Mapping[str, Any]] | None = None,
         *,
         ids: Sequence[str | None] | None = None,
-        memory: SchemaMemory | str | Path = ":memory:",
+        memory: Memory | str | Path = ":memory:",
         use_model: bool = True,
         **settings: Any,
     ) -> Self:
@@ -89,7 +89,7 @@ class SCGRetriever(BaseRetriever):
         cls,
         documents: Sequence[Document],
         *,
-        memory: SchemaMemory | str | Path = ":memory:",
+        memory: Memory | str | Path = ":memory:",
         use_model: bool = True,
         **settings: Any,
     ) -> Self:
@@ -143,9 +143,7 @@ class SCGRetriever(BaseRetriever):
         recall = await memory.arecall(query, k=self._count(k), where=self._condition(filter))
         return self._documents(recall, score_threshold)
 
-    def _called(
-        self, namespace: Namespace | None, score_threshold: float | None, unknown: dict[str, Any]
-    ) -> SchemaMemory:
+    def _called(self, namespace: Namespace | None, score_threshold: float | None, unknown: dict[str, Any]) -> Memory:
         """The memory that a call means, once its arguments are known to be usable."""
         refuse(unknown, "k, filter, score_threshold, namespace")
         check_threshold(score_threshold)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from langchain_core.runnables import RunnableConfig
 
-from shared_core import SchemaMemory
+from shared_core import Memory
 from shared_core.adapting import memory_in
 from shared_core.entry import check_namespace
 from shared_core.errors import InvalidInputError
@@ -29,13 +29,13 @@ class Scope:
         InvalidInputError: if the namespace is not one.
     """
 
-    def __init__(self, memory: SchemaMemory, namespace: str | Sequence[str] | None) -> None:
+    def __init__(self, memory: Memory, namespace: str | Sequence[str] | None) -> None:
         check_memory(memory)
         self._memory = memory
         self._labels = memory.namespace if namespace is None else check_namespace(namespace)
         self._fields = [None if namespace is None else _field_of(label) for label in self._labels]
 
-    def find(self, context: object, config: RunnableConfig | None) -> SchemaMemory:
+    def find(self, context: object, config: RunnableConfig | None) -> Memory:
         """The memory of a run.
 
         Raises:
@@ -55,8 +55,8 @@ def check_memory(memory: object) -> None:
     Raises:
         InvalidInputError: if it is none.
     """
-    if not isinstance(memory, SchemaMemory):
-        raise InvalidInputError(f"memory must be a SchemaMemory, not {type(memory).__name__}")
+    if not isinstance(memory, Memory):
+        raise InvalidInputError(f"memory must be a SchemaMemory or a RemoteMemory, not {type(memory).__name__}")
 
 
 def running_context() -> object:

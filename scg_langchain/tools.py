@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 
 from scg_langchain.scope import Scope, running_context
 from scg_langchain.threshold import at_least, check_least
-from shared_core import MemoryEntry, SchemaMemory
+from shared_core import Memory, MemoryEntry
 from shared_core.entry import check_namespace
 from shared_core.errors import InvalidInputError, NotFoundError
 from shared_core.recall import RELEVANT, Recall
@@ -68,7 +68,7 @@ class _MemoryTool(BaseTool):
             context or of ``config["configurable"]``. ``None``: always ``memory`` itself.
     """
 
-    memory: SchemaMemory = Field(exclude=True, repr=False)
+    memory: Memory = Field(exclude=True, repr=False)
     namespace: str | tuple[str, ...] | None = None
     handle_tool_error: Any = True
     handle_validation_error: Any = Field(default=_explain)
@@ -79,7 +79,7 @@ class _MemoryTool(BaseTool):
         super().model_post_init(context)
         self._scope = Scope(self.memory, self.namespace)
 
-    def _find(self, config: RunnableConfig | None) -> SchemaMemory:
+    def _find(self, config: RunnableConfig | None) -> Memory:
         # Not turned into a message to the model: it could not do anything about a missing user.
         return self._scope.find(running_context(), config)
 
@@ -164,7 +164,7 @@ class ForgetTool(_MemoryTool):
 
 
 def create_memory_tools(
-    memory: SchemaMemory, *, namespace: str | Sequence[str] | None = None, score_threshold: float = RELEVANT
+    memory: Memory, *, namespace: str | Sequence[str] | None = None, score_threshold: float = RELEVANT
 ) -> list[BaseTool]:
     """The tools ``remember``, ``recall`` and ``forget`` for an agent.
 

@@ -11,7 +11,7 @@ from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from scg_langchain.documents import document_of, documents_from, entries_of
 from scg_langchain.filters import as_filter
-from shared_core import MemoryEntry, SchemaMemory
+from shared_core import Memory, MemoryEntry
 from shared_core.adapting import as_memory
 from shared_core.errors import InvalidInputError, UnsupportedError, refuse
 from shared_core.recall import RecalledEntry, check_count, check_threshold
@@ -32,11 +32,11 @@ class SCGVectorStore(VectorStore):
             ``SCGVectorStore(memory.in_namespace("papers"))``.
     """
 
-    def __init__(self, memory: SchemaMemory | str | Path = ":memory:") -> None:
+    def __init__(self, memory: Memory | str | Path = ":memory:") -> None:
         self._memory = as_memory(memory)
 
     @property
-    def memory(self) -> SchemaMemory:
+    def memory(self) -> Memory:
         """The memory behind it."""
         return self._memory
 
@@ -48,7 +48,7 @@ class SCGVectorStore(VectorStore):
         metadatas: list[dict[str, Any]] | None = None,
         *,
         ids: list[str] | None = None,
-        memory: SchemaMemory | str | Path = ":memory:",
+        memory: Memory | str | Path = ":memory:",
         **kwargs: Any,
     ) -> Self:
         """A store with some texts in it.
@@ -166,7 +166,7 @@ class SCGVectorStore(VectorStore):
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """The documents with these ids, in their order; unknown ids are passed over."""
-        return [document_of(entry) for entry in self._memory.store.get(self._memory.namespace, ids)]
+        return [document_of(entry) for entry in self._memory.find(ids)]
 
     def similarity_search(self, query: str, k: int = 4, *, filter: object = None, **kwargs: Any) -> list[Document]:
         """The ``k`` documents that belong most to a query, best first; ``filter`` as for :class:`SCGRetriever`."""

@@ -10,7 +10,7 @@ from llama_index.core.memory import InsertMethod, Memory
 from llama_index.core.storage.chat_store.base_db import MessageStatus
 
 from scg_llamaindex.memory_block import SCGMemoryBlock
-from shared_core import SchemaMemory
+from shared_core import Memory as AnyMemory
 from shared_core.adapting import Namespace, as_memory, memory_in
 from shared_core.recall import RELEVANT
 
@@ -31,7 +31,7 @@ class SCGChatMemory(Memory):
     @classmethod
     def from_memory(
         cls,
-        memory: SchemaMemory | str | Path,
+        memory: AnyMemory | str | Path,
         session_id: str,
         *,
         namespace: Namespace | None = None,

@@ -19,7 +19,7 @@ from llama_index.core.vector_stores.utils import node_to_metadata_dict
 
 from scg_llamaindex.events import tell
 from scg_llamaindex.nodes import found_node, node_of
-from shared_core import Recall, SchemaMemory
+from shared_core import Memory, Recall, SchemaMemory
 
 ASSOCIATED: Final = "ASSOCIATED_WITH"
 """Label of the relation between concepts that occur together; its property ``weight`` is Eq. 10's."""
@@ -65,7 +65,7 @@ class SCGPGRetriever(BasePGRetriever):
     def __init__(
         self,
         graph_store: PropertyGraphStore,
-        memory: SchemaMemory,
+        memory: Memory,
         *,
         similarity_top_k: int | None = None,
         **kwargs: Any,

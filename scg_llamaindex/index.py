@@ -24,7 +24,7 @@ from scg_llamaindex.engines import chat_engine, check_retriever_arguments, query
 from scg_llamaindex.index_struct import STRUCT_TYPE, SCGIndexStruct
 from scg_llamaindex.nodes import entries_of, node_of
 from scg_llamaindex.retriever import SCGRetriever
-from shared_core import SchemaMemory
+from shared_core import Memory, SchemaMemory
 from shared_core.adapting import Namespace, as_memory, memory_in
 from shared_core.errors import NotFoundError, refuse
 
@@ -64,7 +64,7 @@ class SCGIndex(BaseIndex[SCGIndexStruct]):
         self,
         nodes: Sequence[BaseNode] | None = None,
         *,
-        memory: SchemaMemory | str | Path | None = None,
+        memory: Memory | str | Path | None = None,
         namespace: Namespace | None = None,
         use_model: bool | None = None,
         objects: Sequence[IndexNode] | None = None,
@@ -93,7 +93,7 @@ class SCGIndex(BaseIndex[SCGIndexStruct]):
         )
 
     @property
-    def memory(self) -> SchemaMemory:
+    def memory(self) -> Memory:
         """The memory behind it."""
         return self._memory
 
@@ -224,9 +224,8 @@ class SCGIndex(BaseIndex[SCGIndexStruct]):
 
     def _place(self) -> dict[str, Any]:
         """Where the memory is, for the index store."""
-        path = self._memory.store.path
         return {
-            "path": None if path is None else str(path),
+            "path": self._memory.location,
             "namespace": list(self._memory.namespace),
             "use_model": self._use_model,
         }
@@ -255,8 +254,8 @@ INDEX_STRUCT_TYPE_TO_INDEX_CLASS[STRUCT_TYPE] = SCGIndex  # type: ignore[index] 
 
 
 def _memory_of(
-    struct: SCGIndexStruct | None, memory: SchemaMemory | str | Path | None, namespace: Namespace | None
-) -> SchemaMemory:
+    struct: SCGIndexStruct | None, memory: Memory | str | Path | None, namespace: Namespace | None
+) -> Memory:
     """The memory that is named, or else the one that an index store names, or else a new one."""
     if memory is not None or struct is None:
         return memory_in(as_memory(":memory:" if memory is None else memory), namespace)
@@ -264,6 +263,11 @@ def _memory_of(
         raise NotFoundError(
             "the memory of this index was kept nowhere, and only the nodes are left: make an index of them in a file,"
             ' SCGIndex([*storage_context.docstore.docs.values()], memory="memory.db"), and load that from then on'
+        )
+    if "://" in struct.path:  # to which a password or a key may belong, which is kept nowhere
+        raise NotFoundError(
+            f"the memory of this index is at {struct.path}: open it there and pass it,"
+            " load_index_from_storage(storage_context, memory=memory)"
         )
     return SchemaMemory.open(struct.path, namespace=struct.namespace if namespace is None else namespace, create=False)
 

@@ -17,7 +17,7 @@ from llama_index.core.memory import BaseMemoryBlock
 from llama_index.core.utils import get_tokenizer
 
 from scg_llamaindex.events import tell
-from shared_core import Filter, MemoryEntry, Recall, SchemaMemory
+from shared_core import Filter, Memory, MemoryEntry, Recall
 from shared_core.adapting import memory_in
 from shared_core.errors import NotFoundError
 from shared_core.recall import RELEVANT, describe
@@ -66,7 +66,7 @@ class SCGMemoryBlock(BaseMemoryBlock[str]):
 
     name: str = "recalled"
     priority: int = 1  # 0 would mean that it is never shortened
-    memory: SchemaMemory = Field(exclude=True, repr=False)
+    memory: Memory = Field(exclude=True, repr=False)
     shared: bool = False
     k: int | None = Field(default=None, ge=1)
     score_threshold: float = Field(default=RELEVANT, ge=0, le=1)
@@ -113,7 +113,7 @@ class SCGMemoryBlock(BaseMemoryBlock[str]):
     async def _aput(self, messages: list[ChatMessage]) -> None:
         await self.aput(messages)
 
-    async def _store(self, memory: SchemaMemory, entries: list[MemoryEntry], session: str | None) -> None:
+    async def _store(self, memory: Memory, entries: list[MemoryEntry], session: str | None) -> None:
         if any(entry.speaker == _SPEAKERS[MessageRole.USER] for entry in entries):
             self._forget_recall(session)
         if entries:
@@ -158,7 +158,7 @@ class SCGMemoryBlock(BaseMemoryBlock[str]):
         with self._lock:
             self._recalls.pop(session, None)
 
-    def _memory_of(self, session: str | None) -> SchemaMemory:
+    def _memory_of(self, session: str | None) -> Memory:
         if self.shared or session is None:
             return self.memory
         return memory_in(self.memory, (*self.memory.namespace, "session", session))
@@ -195,7 +195,7 @@ def _id(session: str | None, said: _Said, time: int) -> str:
     return hashlib.sha256(json.dumps([session, *said, time]).encode()).hexdigest()[:32]
 
 
-async def _times_said(memory: SchemaMemory, session: str | None, said: _Said) -> int:
+async def _times_said(memory: Memory, session: str | None, said: _Said) -> int:
     """How often something was said in a session: the last time that is remembered, by doubling and halving."""
     least, most = 0, 1
     while await _remembers(memory, _id(session, said, most)):
@@ -206,7 +206,7 @@ async def _times_said(memory: SchemaMemory, session: str | None, said: _Said) ->
     return least
 
 
-async def _remembers(memory: SchemaMemory, id: str) -> bool:
+async def _remembers(memory: Memory, id: str) -> bool:
     try:
         await memory.aget(id)
     except NotFoundError:

@@ -17,7 +17,7 @@ from llama_index.core.vector_stores.types import MetadataFilters
 from scg_llamaindex.events import tell
 from scg_llamaindex.filters import MetadataCondition, as_filter
 from scg_llamaindex.nodes import entries_of, found_node
-from shared_core import Filter, Recall, SCGConfig, SchemaMemory
+from shared_core import Filter, Memory, Recall, SCGConfig, SchemaMemory
 from shared_core.adapting import Namespace, as_memory, memory_in
 from shared_core.entry import parse_time
 from shared_core.errors import FormatError, InvalidInputError
@@ -49,7 +49,7 @@ class SCGRetriever(BaseRetriever):
 
     def __init__(
         self,
-        memory: SchemaMemory | str | Path,
+        memory: Memory | str | Path,
         *,
         similarity_top_k: int | None = None,
         filters: MetadataFilters | Filter | None = None,
@@ -68,7 +68,7 @@ class SCGRetriever(BaseRetriever):
         super().__init__(callback_manager, object_map, objects, verbose)
 
     @property
-    def memory(self) -> SchemaMemory:
+    def memory(self) -> Memory:
         """The memory that is recalled from."""
         return self._memory
 
@@ -78,7 +78,7 @@ class SCGRetriever(BaseRetriever):
         index: BaseIndex[Any] | None = None,
         nodes: Sequence[BaseNode] | None = None,
         docstore: BaseDocumentStore | None = None,
-        memory: SchemaMemory | str | Path | None = None,
+        memory: Memory | str | Path | None = None,
         *,
         use_model: bool = True,
         **settings: Any,
@@ -100,7 +100,7 @@ class SCGRetriever(BaseRetriever):
         if len(given) > 1 or (not given and memory is None):
             raise InvalidInputError("pass one of index, nodes and docstore, or a memory alone")
         held = getattr(index, "memory", None)
-        if isinstance(held, SchemaMemory):
+        if isinstance(held, Memory):
             if memory is not None:
                 raise InvalidInputError("the index has its own memory: pass no other")
             return cls(held, **settings)
@@ -136,7 +136,7 @@ class SCGRetriever(BaseRetriever):
         cls,
         persist_dir: str | Path,
         *,
-        memory: SchemaMemory | str | Path | None = None,
+        memory: Memory | str | Path | None = None,
         model: ModelSource = None,
         callback_manager: CallbackManager | None = None,
         object_map: dict[str, Any] | None = None,
@@ -163,7 +163,7 @@ class SCGRetriever(BaseRetriever):
             raise FormatError(f"there is no retriever in {folder}: pass the folder that persist() wrote") from error
         if not isinstance(settings, dict) or settings.get("version") != _VERSION:
             raise FormatError(f"the retriever in {folder} is of another version: write it again")
-        if not isinstance(memory, SchemaMemory):
+        if not isinstance(memory, Memory):
             memory = SchemaMemory.open(
                 memory or ":memory:",
                 model=model,

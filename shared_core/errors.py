@@ -41,6 +41,10 @@ class StoreUnavailableError(StoreError):
     """The store cannot be written now: locked for too long, read-only, or out of space."""
 
 
+class AccessError(SCGError):
+    """A service refused: the key is missing, wrong, or not for this namespace."""
+
+
 class ModelError(SCGError):
     """A language model could not be found, loaded or run."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from typing import Any
 
-from shared_core.entry import JSON, MemoryEntry, check_metadata, check_text
-from shared_core.errors import InvalidInputError
+from shared_core.entry import JSON, MemoryEntry, check_metadata, check_text, parse_time
+from shared_core.errors import InvalidInputError, UnsupportedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,44 @@ class Filter:
         """Whether no condition is given, so that every entry matches."""
         parts = (self.session, self.speaker, self.after, self.before)
         return all(part is None for part in parts) and not self.metadata
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON object; parts that are not given are left out.
+
+        Raises:
+            UnsupportedError: if it is of a subclass, whose condition only its own code knows.
+        """
+        if type(self) is not Filter:
+            raise UnsupportedError(
+                f"a condition of type {type(self).__name__} cannot be sent to another process: pass a Filter"
+            )
+        body: dict[str, Any] = {}
+        for name in ("session", "speaker"):
+            value = getattr(self, name)
+            if value is not None:
+                body[name] = value if isinstance(value, str) else sorted(value)
+        for name in ("after", "before"):
+            if getattr(self, name) is not None:
+                body[name] = getattr(self, name).isoformat()
+        if self.metadata:
+            body["metadata"] = dict(self.metadata)
+        return body
+
+    @classmethod
+    def from_dict(cls, body: Mapping[str, Any]) -> Filter:
+        """Read what :meth:`to_dict` writes.
+
+        Raises:
+            InvalidInputError: if it is no filter.
+        """
+        unknown = sorted(set(body) - {one.name for one in fields(cls)})
+        if unknown:
+            raise InvalidInputError(f"a filter has no parts {', '.join(map(repr, unknown))}")
+        parts: dict[str, Any] = {name: value for name, value in body.items() if value is not None}
+        for name in ("after", "before"):
+            if name in parts:
+                parts[name] = parse_time(parts[name])
+        return cls(**parts)
 
     def matches(self, entry: MemoryEntry) -> bool:
         """Whether the entry meets every condition."""

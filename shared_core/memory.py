@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, NoReturn, Self, TypeAlias, TypeVar
+from typing import Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -28,10 +27,11 @@ from shared_core.entry import (
     check_namespace,
     check_text,
 )
-from shared_core.errors import InvalidInputError, NotFoundError, StoreError, UnsupportedError
+from shared_core.errors import InvalidInputError, NotFoundError, StoreError
 from shared_core.evolution import Evolution, Progress, Report
 from shared_core.filters import Filter, check_filter
 from shared_core.graph import AssociativeGraph
+from shared_core.interface import Memory, Unit
 from shared_core.models import LanguageModel, ModelSource
 from shared_core.recall import (
     Explanation,
@@ -50,17 +50,16 @@ from shared_core.recall import (
     unweighed,
 )
 from shared_core.retention import Retention
-from shared_core.store import Erased, Store, WriteOutcome, export_namespace, import_namespace
+from shared_core.store import Erased, HeldEntry, Store, WriteOutcome, export_namespace, import_namespace
 from shared_core.threads import MemoryThreads
 
 Remembered: TypeAlias = WriteOutcome
 __all__ = ["Progress", "Recall", "Remembered", "SchemaMemory", "SchemaView", "Stats", "Unit"]
 
 _T = TypeVar("_T")
-Unit = Literal["entries", "concepts"]
 
 
-class SchemaMemory:
+class SchemaMemory(Memory):
     """A schema-constrained memory: one namespace of a store, with a language model to recall from it.
 
     Open one with :meth:`open`. All methods may be called from several threads; the ``a…`` twins never block the
@@ -131,15 +130,19 @@ class SchemaMemory:
             raise InvalidInputError(f"retention must be a Retention, not {type(retention).__name__}")
         if not isinstance(path, str | Path):
             raise InvalidInputError(f"the path of a memory must be text or a Path, not {type(path).__name__}")
+        if isinstance(path, str) and path.startswith(("http://", "https://")):
+            raise InvalidInputError(
+                "that is the address of a service: RemoteMemory(address, api_key=…, namespace=…) from shared_core"
+            )
         name = check_namespace(namespace)
         store = Store.open(path, create=create)
         return cls(store, SharedModel(model), MemoryThreads(), name, config or SCGConfig(), retention, owner=True)
 
-    def in_namespace(self, namespace: str | Sequence[str]) -> SchemaMemory:
+    def in_namespace(self, namespace: str | Sequence[str]) -> Self:
         """Another namespace of the same memory, sharing store, model and threads; it need not be closed."""
         name = check_namespace(namespace)
         shared = (self._store, self._engine, self._threads)
-        return SchemaMemory(*shared, name, self._config, self._retention, owner=False)
+        return type(self)(*shared, name, self._config, self._retention, owner=False)
 
     @property
     def namespace(self) -> tuple[str, ...]:
@@ -150,6 +153,16 @@ class SchemaMemory:
     def config(self) -> SCGConfig:
         """The settings."""
         return self._config
+
+    @property
+    def location(self) -> str | None:
+        """The file, or the address of a server's database without its password; ``None`` for ``":memory:"``."""
+        return self._store.location
+
+    @property
+    def queued(self) -> int:
+        """Recalls of this process that wait for the model."""
+        return self._engine.queued
 
     @property
     def store(self) -> Store:
@@ -374,17 +387,8 @@ class SchemaMemory:
         """
         check_filter(where)
         snapshot = self._current()
-        places = {one.entry.id: place for place, one in enumerate(snapshot.entries)}
-        if entry_id not in places:
-            raise NotFoundError(f"there is no entry {entry_id!r} in this namespace: check the id")
-        concepts, _ = snapshot.graph.by_entry.row(places[entry_id])
-        everything = self.recall(query, k=len(snapshot.entries), where=where)
-        return Explanation.of(
-            everything,
-            snapshot.entries[places[entry_id]].entry,
-            tuple(snapshot.surfaces[concept] for concept in concepts),
-            excluded=where is not None and not where.matches(snapshot.entries[places[entry_id]].entry),
-        )
+        place = _place_of(entry_id, snapshot)
+        return _explanation(self.recall(query, k=len(snapshot.entries), where=where), snapshot, place, where)
 
     def get(self, id: str) -> MemoryEntry:
         """An entry by its id.
@@ -396,6 +400,14 @@ class SchemaMemory:
         if not found:
             raise NotFoundError(f"there is no entry {id!r} in this namespace: check the id")
         return found[0]
+
+    def find(self, ids: Collection[str]) -> list[MemoryEntry]:
+        """Those of the entries that are stored, in the order of ``ids``."""
+        return self._store.get(self._namespace, ids)
+
+    def page(self, after: int = -1) -> list[HeldEntry]:
+        """Some hundred entries with their places, in order, those after a place; an empty page is the end."""
+        return self._store.page(self._namespace, after)
 
     def forget(
         self,
@@ -492,25 +504,6 @@ class SchemaMemory:
             self._engine.close()
             self._store.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    # A memory is a door to one file: frameworks that copy the objects around it mean the same one.
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
-    def __reduce__(self) -> NoReturn:
-        raise UnsupportedError("an open memory cannot be pickled: open its file again where it is needed")
-
     # Async twins: writes on one thread, store and ranking of recalls on another, decodes in the model's queue.
 
     async def aremember(
@@ -543,6 +536,10 @@ class SchemaMemory:
         )
         return await self._run(self._threads.writer, call)
 
+    async def aconsolidate(self, progress: Report | None = None) -> int:
+        """:meth:`consolidate`, without blocking the event loop."""
+        return await self._run(self._threads.writer, partial(self.consolidate, progress))
+
     async def arecall(
         self, query: str, *, k: int | None = None, unit: Unit = "entries", where: Filter | None = None
     ) -> Recall:
@@ -563,9 +560,24 @@ class SchemaMemory:
         recall = await self.arecall(query, k=k, where=where)
         return await self._run(self._threads.reader, partial(self._compose, recall, free=free))
 
+    async def aexplain(self, query: str, entry_id: str, *, where: Filter | None = None) -> Explanation:
+        """:meth:`explain`, without blocking the event loop."""
+        check_filter(where)
+        snapshot = await self._run(self._threads.reader, self._current)
+        place = _place_of(entry_id, snapshot)
+        return _explanation(await self.arecall(query, k=len(snapshot.entries), where=where), snapshot, place, where)
+
     async def aget(self, id: str) -> MemoryEntry:
         """:meth:`get`, without blocking the event loop."""
         return await self._run(self._threads.reader, partial(self.get, id))
+
+    async def afind(self, ids: Collection[str]) -> list[MemoryEntry]:
+        """:meth:`find`, without blocking the event loop."""
+        return await self._run(self._threads.reader, partial(self.find, ids))
+
+    async def apage(self, after: int = -1) -> list[HeldEntry]:
+        """:meth:`page`, without blocking the event loop."""
+        return await self._run(self._threads.reader, partial(self.page, after))
 
     async def aforget(
         self,
@@ -582,6 +594,10 @@ class SchemaMemory:
     async def aclear(self) -> Erased:
         """:meth:`clear`, without blocking the event loop."""
         return await self._run(self._threads.writer, self.clear)
+
+    async def astats(self) -> Stats:
+        """:meth:`stats`, without blocking the event loop."""
+        return await self._run(self._threads.reader, self.stats)
 
     async def _run(self, pool: Executor, call: Callable[[], _T]) -> _T:
         self._engine.check_process()
@@ -613,3 +629,21 @@ class SchemaMemory:
 
 def _ignore(progress: Progress) -> None:
     """Tell nobody."""
+
+
+def _place_of(entry_id: str, snapshot: Snapshot) -> int:
+    places = {one.entry.id: place for place, one in enumerate(snapshot.entries)}
+    if entry_id not in places:
+        raise NotFoundError(f"there is no entry {entry_id!r} in this namespace: check the id")
+    return places[entry_id]
+
+
+def _explanation(everything: Recall, snapshot: Snapshot, place: int, where: Filter | None) -> Explanation:
+    entry = snapshot.entries[place].entry
+    concepts, _ = snapshot.graph.by_entry.row(place)
+    return Explanation.of(
+        everything,
+        entry,
+        tuple(snapshot.surfaces[concept] for concept in concepts),
+        excluded=where is not None and not where.matches(entry),
+    )

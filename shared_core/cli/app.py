@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shared_core.cli import demo, reading, upkeep, writing
+from shared_core.cli import demo, reading, serving, upkeep, writing
 from shared_core.cli.output import note
 from shared_core.errors import FormatError, InvalidInputError, NotAMemoryError, NotFoundError, SCGError
 
@@ -42,6 +42,8 @@ app.command()(upkeep.check)
 app.command()(upkeep.repair)
 app.command()(upkeep.backup)
 app.command()(upkeep.migrate)
+app.command()(serving.serve)
+app.add_typer(serving.keys)
 app.command()(demo.demo)
 
 

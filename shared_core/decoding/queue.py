@@ -40,6 +40,10 @@ class DecodeQueue:
         self._worker.submit(self._run)
         return future
 
+    def __len__(self) -> int:
+        """How many were asked for and have not begun."""
+        return len(self._waiting)
+
     def close(self) -> None:
         """Finish what waits and stop the thread."""
         self._worker.shutdown()

@@ -55,6 +55,11 @@ class SharedModel:
                 self._queue = DecodeQueue(voice.decoder)
             return self._queue
 
+    @property
+    def queued(self) -> int:
+        """Decodes that were asked for and have not begun."""
+        return 0 if self._queue is None else len(self._queue)
+
     def close(self) -> None:
         """Finish what waits and stop the queue's thread."""
         with self._lock:

@@ -88,6 +88,7 @@ class Explanation:
             "rank": self.rank,
             "reached": self.reached,
             "score": self.recalled.score if self.recalled else None,
+            "relevance": self.recalled.relevance if self.recalled else None,
             "parts": dict(self.recalled.parts) if self.recalled else {},
             "reasons": [asdict(reason) for reason in self.recalled.reasons] if self.recalled else [],
             "seeds": [asdict(seed) for seed in self.seeds],

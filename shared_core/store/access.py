@@ -38,6 +38,14 @@ class Access(ABC):
         """One write transaction, alone in its namespace; ``None``: in all of the memory."""
 
     @abstractmethod
+    def check_version(self, connection: Connection) -> None:
+        """Refuse a memory that another version of this code has changed since it was opened.
+
+        Raises:
+            NotAMemoryError, StoreVersionError: if its tables are not those that this code works with.
+        """
+
+    @abstractmethod
     def wipe(self) -> bool:
         """Leave no byte of what was erased; returns whether that is certain."""
 

@@ -53,6 +53,10 @@ class FileAccess(Access):
         if self.path is not None:
             self._check_same_file(self.path)  # what is acknowledged is in the file that is there now
 
+    def check_version(self, connection: Connection) -> None:
+        """See :func:`.sqlite.check_version`."""
+        sqlite.check_version(connection, self.location)
+
     def wipe(self) -> bool:
         """Leave no byte of what was erased in the file, see :func:`.sqlite.wipe`."""
         return self.path is None or sqlite.wipe(self.engine)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from sqlalchemy import URL, Connection
 
-from shared_core.errors import StoreError
-from shared_core.store import copying, postgresql
+from shared_core.errors import StoreError, StoreVersionError
+from shared_core.store import copying, migrations, postgresql
 from shared_core.store.access import Access
 from shared_core.store.location import shown_url
 
@@ -41,6 +41,12 @@ class ServerAccess(Access):
         self.check_usable()
         with postgresql.writing(self.engine, self.location, namespace) as connection:
             yield connection
+
+    def check_version(self, connection: Connection) -> None:
+        """See :func:`.postgresql.read_version`."""
+        version = postgresql.read_version(connection, self.location)
+        if version != migrations.newest():
+            raise StoreVersionError(f"the memory {self.location} has version {version}: open it again")
 
     def wipe(self) -> bool:
         """Free the space of what was erased. What the server's files and log still hold is its operator's."""

@@ -118,6 +118,18 @@ def _begin_writing(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA busy_timeout = {round(BUSY_SECONDS * 1000)}")
 
 
+def check_version(connection: Connection, location: str) -> None:
+    """Refuse a file that another version of this code has changed since it was opened.
+
+    Raises:
+        NotAMemoryError: if it is no memory.
+        StoreVersionError: if its tables are not those that this code works with.
+    """
+    version = _check_header(_driver(connection), location)
+    if version != migrations.newest():
+        raise StoreVersionError(f"the memory {location} has version {version}: open it again")
+
+
 def is_in_use(engine: Engine) -> bool:
     """Whether a transaction on a file is under way."""
     return isinstance(engine.pool, QueuePool) and engine.pool.checkedout() > 0

@@ -319,6 +319,16 @@ class Store:
         with self._access.reading() as connection, self._sound():
             return reading.read_names(connection, name)
 
+    def check_usable(self) -> None:
+        """Read from the store, and see that its tables are still those that this version works with."""
+        with self._access.reading() as connection:
+            self._access.check_version(connection)
+
+    @property
+    def location(self) -> str | None:
+        """The file, or the address of a server's database without its password; ``None`` if it is kept nowhere."""
+        return None if self._access.location == ":memory:" else self._access.location
+
     @property
     def is_closed(self) -> bool:
         """Whether it was closed."""

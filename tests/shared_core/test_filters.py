@@ -1,5 +1,6 @@
 """A filter against its definition, part by part."""
 
+import json
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared_core.entry import MemoryEntry
-from shared_core.errors import InvalidInputError
+from shared_core.errors import InvalidInputError, UnsupportedError
 from shared_core.filters import Filter
 
 NOON = datetime(2023, 5, 8, 12)
@@ -148,3 +149,25 @@ def test_parts_that_cannot_be_are_refused(fields):
 def test_unknown_parts_are_refused():
     with pytest.raises(TypeError):
         Filter(mood="good")
+
+
+@given(session=CHOICES, speaker=CHOICES, after=st.none() | TIMES, before=st.none() | TIMES, metadata=METADATA)
+def test_as_json_it_is_the_same_filter(session, speaker, after, before, metadata):
+    try:
+        where = Filter(session, speaker, after, before, metadata)
+    except InvalidInputError:
+        return
+    again = Filter.from_dict(json.loads(json.dumps(where.to_dict())))
+    assert again == where
+    assert again.to_dict() == where.to_dict()
+
+
+def test_only_what_is_known_goes_to_json_and_back():
+    class Odd(Filter):
+        pass
+
+    with pytest.raises(UnsupportedError, match="Odd"):
+        Odd(speaker="anna").to_dict()
+    for body in ({"colour": "red"}, {"after": "soon"}, {"session": 3}):
+        with pytest.raises(InvalidInputError):
+            Filter.from_dict(body)
