@@ -1,6 +1,7 @@
 """The index: documents in, answers out, and nothing embedded."""
 
 import asyncio
+import re
 from functools import partial
 
 import pytest
@@ -291,3 +292,10 @@ def test_async_never_blocks_the_event_loop(open_memory, documents, scripted, sta
 
     stalled(owner, name, use)
     assert texts(index) == sorted(TEXTS.values())
+
+
+@pytest.mark.parametrize("place", ["http://localhost:1", "postgresql+psycopg://anna:***@db/memories"])
+def test_an_index_whose_memory_is_elsewhere_says_where(place):
+    struct = SCGIndexStruct(path=place, namespace=["a"], use_model=False)
+    with pytest.raises(NotFoundError, match=f"is at {re.escape(place)}.*memory=memory"):
+        SCGIndex(index_struct=struct)

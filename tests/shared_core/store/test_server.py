@@ -128,6 +128,21 @@ def test_a_newer_version_and_a_database_of_few_characters_are_refused(postgres, 
         Store.open(postgres.url(postgres.database("ENCODING 'LATIN1' TEMPLATE template0")))
 
 
+def test_a_memory_that_another_version_changed_meanwhile_is_not_used(postgres, database, url):
+    with Store.open(url) as store:
+        assert store.location is not None
+        assert database in store.location
+        store.check_usable()
+        with postgres.connect(database) as connection:
+            connection.execute("UPDATE scg_memory.memory_version SET version = version - 1")
+        try:
+            with pytest.raises(StoreVersionError, match="open it again"):
+                store.check_usable()
+        finally:
+            with postgres.connect(database) as connection:
+                connection.execute("UPDATE scg_memory.memory_version SET version = version + 1")
+
+
 def test_a_server_that_refuses_is_named_without_a_password(postgres, url):
     elsewhere = url.replace("scg@", "anna:secret@")
     for wrong in (
