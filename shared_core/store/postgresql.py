@@ -60,6 +60,9 @@ _PATH: Final = f"SET LOCAL search_path TO {SCHEMA}"
 _READING: Final = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_PATH}"
 # Not repeatable read: that would see the moment before the wait for other writers.
 _WRITING: Final = f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_PATH}"
+# The locks that a writer needs, and the number of its transaction.
+_LOCK_ALL: Final = "SELECT pg_advisory_xact_lock(%s), pg_current_xact_id()::text"
+_LOCK_ONE: Final = "SELECT pg_advisory_xact_lock_shared(%s), pg_advisory_xact_lock(%s), pg_current_xact_id()::text"
 
 _memory_version = Table("memory_version", MetaData(), Column("version", Integer, nullable=False), schema=SCHEMA)
 _LOOK: Final = text(
@@ -245,17 +248,16 @@ def _begin_writing(driver: psycopg.Connection, namespace: tuple[str, ...] | None
     The lock belongs to the transaction: it ends with it, however it ends. A killed writer's transaction is undone by
     the server as soon as that notices.
     """
-    locks = [f"pg_advisory_xact_lock({_key('')})"]
+    locks, keys = _LOCK_ALL, [_key("")]
     if namespace is not None:
-        locks = [f"pg_advisory_xact_lock_shared({_key('')})", f"pg_advisory_xact_lock({_key(encode_name(namespace))})"]
+        locks, keys = _LOCK_ONE, [_key(""), _key(encode_name(namespace))]
     seconds = BUSY_SECONDS / 2
     begin = f"{_WRITING}; SET LOCAL lock_timeout TO '{round(seconds * 1000)}ms'"
     seen = None
     while True:
         try:
-            cursor = driver.execute("; ".join([begin, *(f"SELECT {lock}" for lock in locks)]))
-            cursor = driver.execute("SELECT pg_current_xact_id()::text")
-            [number] = cursor.fetchone() or [""]
+            driver.execute(begin)
+            [*_, number] = driver.execute(locks, keys).fetchone() or [""]
             return str(number)
         except codes.LockNotAvailable:
             driver.rollback()

@@ -97,7 +97,7 @@ def test_copies_share_the_memory(retriever):
         assert copied is not retriever
         assert copied.memory is retriever.memory
         assert ids_of(copied.invoke(QUESTION)) == expected
-    with pytest.raises(UnsupportedError, match="open its file again"):
+    with pytest.raises(UnsupportedError, match="open it again where it is needed"):
         pickle.dumps(retriever)
 
 
