@@ -51,7 +51,8 @@ class SCGConfig:
             0 for no bound.
         accommodation: See :data:`Accommodation`.
         gate: See :data:`Gate`.
-        perplexity_threshold: Per-token perplexity of the best assimilated key over which an entry is novel.
+        perplexity_threshold: Per-token perplexity of the best keys, as many as ``assimilate``, over which an entry is
+            novel.
         new_concepts: Most concepts that ``spans`` and ``generate`` make for an entry.
         grounded: Keep a generated concept only if its words occur in the entry.
         assimilate: Existing concepts that an entry is grounded in, besides those it says; 0 for none.

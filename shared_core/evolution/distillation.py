@@ -223,12 +223,13 @@ class Distiller:
         for found in pieces:
             if not found[1]:
                 return True
-            best = found[1][0]
             if config.gate == "unknown":
-                novel = bool(found[2]) and found[2][0].logprob > best.logprob
+                novel = bool(found[2]) and found[2][0].logprob > found[1][0].logprob
             else:
-                steps = len(vocabulary.spoken.trie.tokens_of(best.key)) + 1
-                novel = math.exp(-best.logprob / steps) > config.perplexity_threshold
+                # One key that fits, or that its first token gives away, does not make the schema fit.
+                best = found[1][: max(1, config.assimilate)]
+                steps = sum(len(vocabulary.spoken.trie.tokens_of(one.key)) + 1 for one in best)
+                novel = math.exp(-sum(one.logprob for one in best) / steps) > config.perplexity_threshold
             if novel:
                 return True
         return False

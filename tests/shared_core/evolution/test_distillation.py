@@ -217,6 +217,29 @@ def test_the_threshold_decides_what_is_novel(voice):
     assert novel == [True, False]
 
 
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_what_is_novel_is_judged_by_all_keys_it_is_grounded_in(voice, count):
+    """Every key scored alone: the perplexity of the best ones is where the gate opens."""
+    entry = MemoryEntry("quartz from a quarry", "1")
+    tokens = voice.tokens(CONCEPTS)
+    scored = [one for group in voice.decoder.score(read_in_pieces(entry)[0], tokens) for one in group.values()]
+    best = sorted(scored, key=lambda one: -one.sum())[: max(1, count)]
+    perplexity = float(np.exp(-np.concatenate(best).mean()))
+    novel = []
+    for threshold in (0.99 * perplexity, 1.01 * perplexity):
+        config = SCGConfig(
+            accommodation="spans",
+            gate="perplexity",
+            perplexity_threshold=threshold,
+            assimilate=count,
+            assimilate_width=12,
+        )
+        (links,) = Distiller(voice, config).evolve([entry], vocabulary(voice, CONCEPTS, config))
+        novel.append(any(link.origin == "said" for link in links))
+    assert novel[0]
+    assert not novel[1] or not count  # grounded in nothing it keeps its own words
+
+
 def test_spans_are_the_models_choice_of_the_entrys_own_words(sensible):
     config = SCGConfig(accommodation="spans", new_concepts=3, assimilate=0)
     (links,) = Distiller(sensible, config).evolve(ENTRIES[:1], vocabulary(sensible, [], config))
