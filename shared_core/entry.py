@@ -140,12 +140,21 @@ def check_text(value: object, name: str) -> None:
             raise InvalidInputError(f"the {name} holds a lone surrogate: decode the source as UTF-8") from None
 
 
-def check_entries(what: object) -> list[MemoryEntry]:
-    """One entry or many as a list.
+def check_entries(what: object, source: Mapping[str, Any]) -> list[MemoryEntry]:
+    """What is to be remembered, a text or one entry or many, as a list of entries.
+
+    Args:
+        what: It.
+        source: Of a text: fields of :class:`MemoryEntry`; those that are not given are ``None``.
 
     Raises:
-        InvalidInputError: if it is neither.
+        InvalidInputError: if it is none of these, or entries come with a source.
     """
+    given = {name: value for name, value in source.items() if value is not None}
+    if isinstance(what, str):
+        return [MemoryEntry(what, **given)]
+    if given:
+        raise InvalidInputError("entries bring their own source: pass keyword arguments with a text only")
     if isinstance(what, MemoryEntry):
         return [what]
     if not isinstance(what, Iterable) or isinstance(what, Mapping):

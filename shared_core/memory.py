@@ -229,13 +229,8 @@ class SchemaMemory(Memory):
             ModelError: if the model is needed and cannot be loaded; nothing was stored.
             StoreError: if the store cannot be written.
         """
-        source = (id, speaker, session, occurred_at, caption, metadata)
-        if isinstance(what, str):
-            entries = [MemoryEntry(what, id, speaker, session, occurred_at, caption, metadata or {})]
-        elif any(value is not None for value in source):
-            raise InvalidInputError("entries bring their own source: pass keyword arguments with a text only")
-        else:
-            entries = check_entries(what)
+        source = {"id": id, "speaker": speaker, "session": session, "occurred_at": occurred_at, "caption": caption}
+        entries = check_entries(what, {**source, "metadata": metadata})
         with self._writing():
             named = self._with_ids(entries, dedupe)
             if use_model and self._needs_model(named):
@@ -353,8 +348,9 @@ class SchemaMemory(Memory):
     def answer(self, query: str, *, k: int | None = None, where: Filter | None = None, free: bool = False) -> Answer:
         """Answer a question from what is recalled, with the memory's own model.
 
-        The answer is the words of an entry, what a date in it means, or yes or no, and comes with that entry. A small
-        model answers poorly all the same; an application will rather hand ``recall(…).as_text()`` to its own.
+        The answer is the words of an entry, what a date in it means, yes or no, or a choice that the question offers,
+        and comes with the entry it rests on. A small model answers poorly all the same; an application will rather
+        hand ``recall(…).as_text()`` to its own.
 
         Args:
             query: As in :meth:`recall`, as are ``k`` and ``where``.

@@ -42,7 +42,8 @@ class Candidate:
     Attributes:
         text: The span.
         kind: Its kind.
-        sources: Places, among those asked about, of the entries that have it; none of a verdict.
+        sources: Places, among those asked about, of the entries that have it; none of a verdict, nor of a choice that
+            the question offers and no entry speaks of.
         tokens: Its number of tokens, the end counted.
         logprob: Its log-probability with the end after the question (natural logarithm).
         neutral: The same after a neutral question.
@@ -59,7 +60,8 @@ class Candidate:
 def find_candidates(reading: Reading) -> list[list[Candidate]]:
     """The likeliest spans of the entries of each question, of the kind that it asks for.
 
-    Every span whose first token is likely enough is scored, in two forward passes a question.
+    Every span that begins likely enough is scored, in two forward passes a question; two more for each token that
+    more spans begin with than a pass takes.
     """
     found = []
     for asked, *nodes in zip(reading.asked, reading.questions, reading.neutral, strict=True):
@@ -134,14 +136,16 @@ def _spelt(model: LanguageModel, asked: Asked) -> dict[Tokens, tuple[Span, tuple
 
 def _offered(asked: Asked) -> dict[str, tuple[Span, tuple[int, ...]]]:
     """What the question offers to choose from, each with the entries that speak of it."""
-    stems = [set(content_stems(entry.content)) for entry in asked.entries]
-    return {
-        option: (
-            Span(option, "phrase"),
-            tuple(place for place, said in enumerate(stems) if not said.isdisjoint(content_stems(option))),
-        )
-        for option in (options(asked.query) if asked.entries else ())
-    }
+    offered = options(asked.query)
+    if not offered or not asked.entries:
+        return {}
+    said = [set(content_stems(entry.content)) for entry in asked.entries]
+    found: dict[str, tuple[Span, tuple[int, ...]]] = {}
+    for option in offered:
+        own = content_stems(option)
+        places = tuple(place for place, stems in enumerate(said) if not stems.isdisjoint(own))
+        found[option] = Span(option, "phrase"), places
+    return found
 
 
 def _found(asked: Asked, kinds: frozenset[Kind]) -> dict[str, tuple[Span, tuple[int, ...]]]:

@@ -23,10 +23,10 @@ class Grounded:
     """An answer that entries give.
 
     Attributes:
-        text: The answer: words of an entry, or what a date in it means; several of them, parted by commas, if the
-            question asks for several.
+        text: The answer: words of an entry, what a date in it means, yes or no, or a choice that the question offers;
+            several, parted by commas, if the question asks for several.
         sources: Places, among the entries asked about, of those that give it, best first; the first entry alone if
-            the answer is yes or no.
+            the answer is yes or no, or a choice that no entry speaks of.
         score: How well it answers, the best of several; comparable within one model.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Self
 from shared_core.answering import Answer
 from shared_core.config import SCGConfig
 from shared_core.entry import DEFAULT_NAMESPACE, JSON, MemoryEntry, check_entries, check_ids, check_namespace
-from shared_core.errors import InvalidInputError, NotFoundError, UnsupportedError
+from shared_core.errors import NotFoundError, UnsupportedError
 from shared_core.evolution import Progress, Report
 from shared_core.filters import Filter, check_filter
 from shared_core.interface import Memory, Unit
@@ -152,15 +152,8 @@ class RemoteMemory(Memory):
         progress: Report | None = None,
     ) -> WriteOutcome:
         """Store what was said, some entries at a time; see :meth:`shared_core.SchemaMemory.remember`."""
-        source = {
-            "id": id,
-            "speaker": speaker,
-            "session": session,
-            "occurred_at": occurred_at,
-            "caption": caption,
-            "metadata": metadata,
-        }
-        entries = _entries(what, source, dedupe=dedupe)
+        source = {"id": id, "speaker": speaker, "session": session, "occurred_at": occurred_at, "caption": caption}
+        entries = _with_ids(check_entries(what, {**source, "metadata": metadata}), dedupe=dedupe)
         outcomes: list[WriteOutcome] = []
         for batch, done in _batches(entries, use_model=use_model):
             outcomes.append(outcome_of(self._connection.send(self._remembering(batch, use_model, dedupe))))
@@ -182,15 +175,8 @@ class RemoteMemory(Memory):
         progress: Report | None = None,
     ) -> WriteOutcome:
         """:meth:`remember`, without blocking the event loop."""
-        source = {
-            "id": id,
-            "speaker": speaker,
-            "session": session,
-            "occurred_at": occurred_at,
-            "caption": caption,
-            "metadata": metadata,
-        }
-        entries = _entries(what, source, dedupe=dedupe)
+        source = {"id": id, "speaker": speaker, "session": session, "occurred_at": occurred_at, "caption": caption}
+        entries = _with_ids(check_entries(what, {**source, "metadata": metadata}), dedupe=dedupe)
         outcomes: list[WriteOutcome] = []
         for batch, done in _batches(entries, use_model=use_model):
             outcomes.append(outcome_of(await self._connection.asend(self._remembering(batch, use_model, dedupe))))
@@ -348,17 +334,8 @@ class RemoteMemory(Memory):
         raise UnsupportedError(f"the memory at {self.location} is a service's, which does not give {what}")
 
 
-def _entries(
-    what: str | MemoryEntry | Iterable[MemoryEntry], source: Mapping[str, Any], *, dedupe: bool
-) -> list[MemoryEntry]:
+def _with_ids(entries: list[MemoryEntry], *, dedupe: bool) -> list[MemoryEntry]:
     """The entries to send, each with an id: what is sent again is then stored once."""
-    given = {name: value for name, value in source.items() if value is not None}
-    if isinstance(what, str):
-        entries = [MemoryEntry(what, **given)]
-    elif given:
-        raise InvalidInputError("entries bring their own source: pass keyword arguments with a text only")
-    else:
-        entries = check_entries(what)
     if dedupe:  # then the service finds by its content what it has, also what came just now
         return entries
     return [entry if entry.id is not None else entry.with_id(uuid.uuid4().hex) for entry in entries]

@@ -48,6 +48,15 @@ def test_the_question_decides_the_kind(tiny):
     assert find_candidates(read(model, PROMPT, [Asked("Did she?", []), Asked("Who?", [])])) == [[], []]
 
 
+def test_what_the_question_offers_is_chosen_among(tiny):
+    reading = read(
+        tiny("llama"), PROMPT, [Asked("Was it the cake or the moon?", SHORT), Asked("A cake or a moon?", [])]
+    )
+    found, none = find_candidates(reading)
+    assert {one.text: one.sources for one in found} == {"the cake": (0,), "the moon": ()}
+    assert none == []
+
+
 def test_of_many_spans_those_are_scored_that_begin_likely(tiny):
     model = tiny("llama")
     entry = MemoryEntry(" ".join(f"word{number} a{number * 37}" for number in range(60)), "1")
