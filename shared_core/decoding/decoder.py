@@ -120,9 +120,13 @@ class ConceptDecoder:
         ]
 
     def generate(self, texts: Sequence[str], *, max_tokens: int) -> list[str]:
-        """What the model would write as the concepts of each text, free of any constraint: one line each."""
+        """What the model would write as the concepts of each text, free of any constraint: one line each.
+
+        No two concepts of a line begin with the same token.
+        """
         tree = self.model.tree(self._examples)
-        return generate(self.model, tree, self._read(tree, texts), max_tokens=max_tokens, stop=("\n",))
+        nodes = self._read(tree, texts)
+        return generate(self.model, tree, nodes, max_tokens=max_tokens, stop=("\n",), separator=self._prompt.terminator)
 
     def prompt_tokens(self, text: str) -> list[int]:
         """The whole prompt after which the concepts of a text are decoded."""

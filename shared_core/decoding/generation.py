@@ -1,4 +1,4 @@
-"""Free, greedy generation over a token tree: several texts at once, sharing what they have in common."""
+"""Generation free of any constraint, for many texts at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from shared_core.models import LanguageModel, TokenTree
 
 
 def generate(
-    model: LanguageModel, tree: TokenTree, nodes: Sequence[int], *, max_tokens: int, stop: Sequence[str] = ()
+    model: LanguageModel,
+    tree: TokenTree,
+    nodes: Sequence[int],
+    *,
+    max_tokens: int,
+    stop: Sequence[str] = (),
+    separator: str = "",
 ) -> list[str]:
     """Continue the text at each node of a tree with its likeliest tokens.
 
@@ -18,18 +24,27 @@ def generate(
         nodes: Ends of chains that were read, or the root prompt.
         max_tokens: Most tokens for each.
         stop: Texts before the first of which a continuation is cut.
+        separator: What stands between the items of a list, if a list is to be written: no item of it then begins with
+            a token that an earlier one began with. A small model would write one item over and over.
 
     Returns:
         For each node the text generated.
     """
     written: list[list[int]] = [[] for _ in nodes]
     texts = [""] * len(nodes)
+    begun: list[set[int]] = [set() for _ in nodes]
     alive = list(range(len(nodes)))
     at = list(nodes)
     while alive:
-        tokens = tree.likeliest([at[index] for index in alive])[0][:, 0].tolist()
+        # One more than can be unfit, so that one is left.
+        count = 1 + max(len(begun[index]) for index in alive)
+        best = tree.likeliest([at[index] for index in alive], count)[0].tolist()
         growing = []
-        for index, token in zip(alive, tokens, strict=True):
+        for index, choice in zip(alive, best, strict=True):
+            token = choice[0]
+            if separator and (not texts[index] or texts[index].endswith(separator)):
+                token = next((one for one in choice if one not in begun[index]), token)
+                begun[index].add(token)
             if token in model.ends:
                 continue
             written[index].append(token)

@@ -66,7 +66,8 @@ class Scripted:
     def decode(self, tokens):
         return "".join(map(chr, tokens))
 
-    def likeliest(self, nodes):
+    def likeliest(self, nodes, count):
+        assert count == 1
         found = []
         for node in nodes:
             number, place = self.at[node]
@@ -109,3 +110,44 @@ def test_without_a_stop_a_text_goes_on_to_its_end_or_the_limit():
 
 def test_nothing_to_continue_is_nothing():
     assert scripted([], max_tokens=5) == ([], [])
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+def test_items_of_a_list_begin_each_with_another_token(tiny, kind):
+    """Against going through all tokens in order of what ``logprobs`` gives them, for each text alone."""
+    model = tiny(kind)
+    prompts = ["a note about rain", "a longer note about the canoe"]
+    separator = model.decode(model.encode("a note")[-1:])  # random models repeat themselves, and so write it often
+    vocabulary = list(range(len(model._tokenizer)))
+
+    def alone(prompt: str) -> str:
+        tree = model.tree(model.encode(prompt))
+        node, written, begun = 0, [], set()
+        while len(written) < 12:
+            order = sorted(
+                vocabulary,
+                key=dict(zip(vocabulary, -tree.logprobs([node] * len(vocabulary), vocabulary), strict=True)).get,
+            )
+            first = not written or model.decode(written).endswith(separator)
+            token = next(one for one in order if not (first and one in begun))
+            begun |= {token} if first else set()
+            if token in model.ends:
+                break
+            written.append(token)
+            (node,) = tree.extend([token], [node]).tolist()
+        return model.decode(written)
+
+    assert continued(model, prompts, max_tokens=12, separator=separator) == [alone(prompt) for prompt in prompts]
+
+
+def test_the_embedded_model_lists_nothing_twice(decoder):
+    """What it repeats without the rule: the test is of no use if it does not."""
+    text = "Sam: My dog and I went hiking, what an adventure!"
+    (line,) = decoder.generate([text], max_tokens=48)
+    items = [item.strip() for item in line.split(",")][:-1]
+    assert len(items) == len(set(items)) >= 4
+    (freely,) = continued(
+        decoder.model, [decoder.model.decode(decoder.prompt_tokens(text))], max_tokens=48, stop=("\n",)
+    )
+    repeated = [item.strip() for item in freely.split(",")]
+    assert len(set(repeated)) < len(repeated)
