@@ -119,10 +119,15 @@ class ConceptDecoder:
             for several, row in zip(constraints, zip(tokens, logprobs, strict=True), strict=True)
         ]
 
-    def generate(self, texts: Sequence[str], *, max_tokens: int) -> list[str]:
+    def generate(self, texts: Sequence[str], *, max_tokens: int, most: int = 0) -> list[str]:
         """What the model would write as the concepts of each text, free of any constraint: one line each.
 
         No two concepts of a line begin with the same token.
+
+        Args:
+            texts: The texts.
+            max_tokens: Most tokens of a line.
+            most: Most concepts of a line; 0 for as many as come.
         """
         tree = self.model.tree(self._examples)
         nodes = self._read(tree, texts)

@@ -15,6 +15,7 @@ def generate(
     max_tokens: int,
     stop: Sequence[str] = (),
     separator: str = "",
+    items: int = 0,
 ) -> list[str]:
     """Continue the text at each node of a tree with its likeliest tokens.
 
@@ -26,6 +27,7 @@ def generate(
         stop: Texts before the first of which a continuation is cut.
         separator: What stands between the items of a list, if a list is to be written: no item of it then begins with
             a token that an earlier one began with. A small model would write one item over and over.
+        items: How many items of such a list are wanted: no more are written; 0 for all.
 
     Returns:
         For each node the text generated.
@@ -50,6 +52,9 @@ def generate(
             written[index].append(token)
             text = model.decode(written[index])
             cuts = [place for place in map(text.find, stop) if place >= 0]
+            listed = text.split(separator) if items else []
+            if len(listed) > items:
+                cuts.append(len(separator.join(listed[:items])))
             texts[index] = text[: min(cuts)] if cuts else text
             if not cuts and len(written[index]) < max_tokens:
                 growing.append(index)

@@ -239,11 +239,14 @@ class Distiller:
         texts = [
             (place, piece) for place, entry in enumerate(entries) if novel[place] for piece in read_in_pieces(entry)
         ]
+        config = self._config
+        # Of those that have to be in the entry's own words many are not: the more are written, the more are left.
+        most = 0 if config.grounded else config.new_concepts
         written: dict[int, list[str]] = {}
-        for start in range(0, len(texts), self._config.batch):
-            group = texts[start : start + self._config.batch]
-            lines = self._decoder.generate([text for _, text in group], max_tokens=6 * self._config.new_concepts)
-            for (place, _), line in zip(group, lines, strict=True):
+        for start in range(0, len(texts), config.batch):
+            group = [text for _, text in texts[start : start + config.batch]]
+            lines = self._decoder.generate(group, max_tokens=6 * config.new_concepts, most=most)
+            for (place, _), line in zip(texts[start:], lines, strict=False):
                 written.setdefault(place, []).extend(line.split(","))
         return written
 

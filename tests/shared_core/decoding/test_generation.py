@@ -67,12 +67,12 @@ class Scripted:
         return "".join(map(chr, tokens))
 
     def likeliest(self, nodes, count):
-        assert count == 1
         found = []
         for node in nodes:
             number, place = self.at[node]
             found.append(ord(self.texts[number][place]) if place < len(self.texts[number]) else 0)
-        return torch.tensor(found)[:, None], torch.zeros(len(found), 1)
+        # The one letter of the script stands for all that a rule might choose instead.
+        return torch.tensor(found)[:, None].expand(-1, count), torch.zeros(len(found), count)
 
     def extend(self, tokens, parents):
         self.passes.append(len(tokens))
@@ -106,6 +106,13 @@ def test_without_a_stop_a_text_goes_on_to_its_end_or_the_limit():
     # A text that has ended takes no further part in the passes.
     assert passes == [3, 3, 3]
     assert scripted(["abc"], max_tokens=1) == (["a"], [])
+
+
+def test_of_a_list_no_more_is_written_than_is_wanted():
+    written, passes = scripted(["a, bc, d, e", "fg, h", "i,j,,k"], max_tokens=50, separator=",", items=3)
+    assert written == ["a, bc, d", "fg, h", "i,j,"]
+    assert len(passes) == len("a, bc, d")
+    assert scripted(["a, b\nc, d, e"], max_tokens=50, separator=",", items=3, stop=("\n",))[0] == ["a, b"]
 
 
 def test_nothing_to_continue_is_nothing():
@@ -143,11 +150,9 @@ def test_items_of_a_list_begin_each_with_another_token(tiny, kind):
 def test_the_embedded_model_lists_nothing_twice(decoder):
     """What it repeats without the rule: the test is of no use if it does not."""
     text = "Sam: My dog and I went hiking, what an adventure!"
-    (line,) = decoder.generate([text], max_tokens=48)
-    items = [item.strip() for item in line.split(",")][:-1]
-    assert len(items) == len(set(items)) >= 4
-    (freely,) = continued(
-        decoder.model, [decoder.model.decode(decoder.prompt_tokens(text))], max_tokens=48, stop=("\n",)
-    )
-    repeated = [item.strip() for item in freely.split(",")]
+    (line,) = decoder.generate([text], max_tokens=24)
+    tree = decoder.model.tree(decoder.prompt_tokens(text))
+    (freely,) = generate(decoder.model, tree, [0], max_tokens=24, stop=("\n",))
+    listed, repeated = ([item.strip() for item in text.split(",")][:-1] for text in (line, freely))
+    assert len(listed) == len(set(listed)) >= 4
     assert len(set(repeated)) < len(repeated)

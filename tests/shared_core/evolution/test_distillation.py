@@ -254,18 +254,20 @@ def test_generated_concepts_are_the_models_own_words(sensible, monkeypatch):
     (line,) = sensible.decoder.generate(read_in_pieces(entry), max_tokens=12)
     asked = []
 
-    def generate(texts, *, max_tokens):
-        asked.append((list(texts), max_tokens))
+    def generate(texts, *, max_tokens, most):
+        asked.append((list(texts), max_tokens, most))
         return [line]
 
     monkeypatch.setattr(sensible.decoder, "generate", generate)
     free = SCGConfig(accommodation="generate", grounded=False, assimilate=0, new_concepts=2)
     words = vocabulary(sensible, [], free)
     (links,) = Distiller(sensible, free).evolve([entry], words)
-    assert asked == [(read_in_pieces(entry), 12)]
+    # Of ungrounded concepts no more are written than are kept; of grounded ones all, since some will be refused.
+    assert asked == [(read_in_pieces(entry), 12, 2)]
     listed = list(dict.fromkeys(filter(None, map(normalise_key, line.split(",")))))
     assert [link.key for link in links] == listed[:2]
     (grounded,) = Distiller(sensible, free.replace(grounded=True)).evolve([entry], words)
+    assert asked[1:] == [(read_in_pieces(entry), 12, 0)]
     assert {link.key for link in grounded} <= set(listed)
     assert all(set(link.key.split()) <= set(entry.text.lower().split()) for link in grounded)
 
