@@ -148,7 +148,8 @@ class Template:
         with Store.open(place) as store:
             with store.scan(name_of(0)) as (_, writes):
                 written = list(writes)
-            return cls(written, [_read(store, model.fingerprint) for model in models])
+            # What is stored belongs to a model with its prompt.
+            return cls(written, [_read(store, ConceptDecoder(model).fingerprint) for model in models])
 
     def store_in(self, store: Store, number: int) -> None:
         """The same in a new namespace: concepts are made in the same order, so that the numbers fit."""
@@ -196,7 +197,8 @@ def fill_at_random(store: Store, number: int, writes: Sequence[EntryWrite], mode
     for start in range(0, len(writes), _WRITTEN_TOGETHER):
         store.write(name, writes[start : start + _WRITTEN_TOGETHER])
     state = store.load(name)
-    spelled = ConceptDecoder(model).encode_keys([key for key, _ in state.concepts])
+    decoder = ConceptDecoder(model)
+    spelled = decoder.encode_keys([key for key, _ in state.concepts])
     said = [at for at, tokens in enumerate(spelled) if tokens is not None]
     tokens = [spelled[at] or () for at in said]
     starts: NDArray[np.int64] = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(one) for one in tokens])])
@@ -208,7 +210,7 @@ def fill_at_random(store: Store, number: int, writes: Sequence[EntryWrite], mode
         neutral=-random.exponential(6, int(starts[-1]) + len(said)).astype(np.float32),
         known=np.ones(len(said), dtype=np.bool_),
     )
-    store.save_columns(name, model.fingerprint, state, columns)
+    store.save_columns(name, decoder.fingerprint, state, columns)
     vocabulary = int(columns.tokens.max()) + 1
     for start in range(0, len(writes), _WRITTEN_TOGETHER):
         expected = {
@@ -218,5 +220,5 @@ def fill_at_random(store: Store, number: int, writes: Sequence[EntryWrite], mode
             )
             for write in writes[start : start + _WRITTEN_TOGETHER]
         }
-        store.save_anticipations(name, Anticipated(model.fingerprint, expected))
+        store.save_anticipations(name, Anticipated(decoder.fingerprint, expected))
     return store.load(name)

@@ -65,12 +65,12 @@ class Plan:
         return cls(
             engines,
             models,
-            workers=(1, 2),
+            workers=(2,),
             namespaces=(1, 8),
             entries=4,
             seconds={"embedded": 1.0, "tiny": 0.5},
             repeats={"embedded": 2, "tiny": 4},
-            sizes=(30, 120),
+            sizes=(120,),
             held=(0, 4, 8),
         )
 
