@@ -29,6 +29,7 @@ _TABLES: Final = {
     "links": ("links",),
 }
 _BUSY = 10.0
+_NOTHING = 5e-5
 NOT_MEASURED: Final = (
     "A database of that size: the largest one here holds some ten thousand entries, and all of it is in caches.",
     "A cold disk, replicas, backups under load.",
@@ -266,11 +267,13 @@ def _of(found: Found, kind: str) -> list[tuple[Step, Figures]]:
 
 def _table(rows: Iterator[list[str]] | Sequence[list[str]]) -> str:
     head, *rest = rows
-    lines = [head, ["---:"] * len(head), *rest]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rest]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _short(value: float) -> str:
+    if abs(value) < _NOTHING:
+        return "0"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2g}" if abs(value) < 10 else f"{value:.3g}"
 
 
