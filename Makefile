@@ -56,10 +56,11 @@ test: $(STAMP)
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses $${TEST_PROCESSES:-2} \
 	  --dist loadfile --no-loadscope-reorder
 
-# 1,000 children killed, 8 processes with 200 writes each, 100,000 inputs for eight properties, and as many, led by what
-# they reach in the code, for each reader and the trie. Atheris, which leads them, exists for Linux alone.
+# 1,000 children killed, 8 processes with 200 writes each, a minute's load on a server that restarts, 100,000 inputs for
+# eight properties, and as many, led by what they reach in the code, for each reader and the trie. Atheris, which leads
+# them, exists for Linux alone.
 trust: $(STAMP)
-	KILL_TRIALS=1000 PROCESS_WRITES=200 FUZZ_EXAMPLES=12500 OMP_NUM_THREADS=1 $(BIN)/python -m pytest \
+	KILL_TRIALS=1000 PROCESS_WRITES=200 LOAD_SECONDS=60 FUZZ_EXAMPLES=12500 OMP_NUM_THREADS=1 $(BIN)/python -m pytest \
 	  --timeout 14400 tests/reliability tests/shared_core/test_erasure.py
 	$(PIP) atheris
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.reliability.fuzz_loaders 100000

@@ -26,9 +26,16 @@ _SECONDS = 60
 
 
 class PostgresServer:
-    """A server that runs from now on, until it is stopped."""
+    """A server that runs from now on, until it is stopped.
 
-    def __init__(self) -> None:
+    Args:
+        changed: Settings of the server that are to be others than those that suit tests.
+    """
+
+    def __init__(self, **changed: str) -> None:
+        # The tests kill it, and never cut the power: nothing has to reach the disk.
+        self._settings = {"listen_addresses": "", "fsync": "off", "shared_buffers": "32MB", "autovacuum": "off"}
+        self._settings |= {"jit": "off", **changed}
         # Not where TMPDIR says: the name of a socket has room for a hundred characters.
         self._folder = Path(tempfile.mkdtemp(prefix="scg-pg-", dir="/tmp"))
         spec = find_spec(_PACKAGE)
@@ -49,6 +56,12 @@ class PostgresServer:
         """What opens a memory in a database of this server."""
         return f"postgresql+psycopg://{_USER}@/{database}?host={self._folder}"
 
+    @property
+    def pid(self) -> int:
+        """The process that all others of the server descend from."""
+        assert self._process is not None
+        return self._process.pid
+
     def connect(self, database: str = "postgres") -> psycopg.Connection:
         """Past the memory, straight into a database; every statement is committed."""
         return psycopg.connect(host=str(self._folder), user=_USER, dbname=database, autocommit=True)
@@ -62,12 +75,10 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        # The tests kill it, and never cut the power: nothing has to reach the disk.
-        settings = {"listen_addresses": "", "fsync": "off", "shared_buffers": "32MB", "autovacuum": "off", "jit": "off"}
         log = (self._folder / "log").open("ab")
         self._process = subprocess.Popen(
             [self._bin / "postgres", "-D", self._data, "-k", self._folder]
-            + [part for name, value in settings.items() for part in ("-c", f"{name}={value}")],
+            + [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")],
             stdout=log,
             stderr=log,
             **self._as_user,
