@@ -159,8 +159,9 @@ class ServedModel:
             message = f"Requested sample logprobs of {count}, which is greater than max allowed: {self.max_logprobs}"
             return error(400, message, "BadRequestError", "logprobs")
         longest = max(map(len, body["prompt"]))
-        if longest >= self.length:
-            return error(400, f"This model's maximum context length is {self.length} tokens.", "BadRequestError", None)
+        if longest == self.length:
+            return error(400, "max_tokens must be at least 1, got 0.", "BadRequestError", "max_tokens")
+        assert longest < self.length, "longer ones are refused in other words"
         return None
 
 

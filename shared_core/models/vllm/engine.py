@@ -15,6 +15,7 @@ from shared_core.models.tokenizing import TextTokens, end_tokens, vocabulary_lin
 from shared_core.models.vllm.planning import Request, plan
 from shared_core.models.vllm.server import IN_FLIGHT, ModelCard, Server
 from shared_core.models.vllm.tree import PromptTree
+from shared_core.models.vllm.turns import Turns
 
 # Held against the server's own tokens: letters, digits, runs of spaces, line ends, other writing, marks.
 _SAMPLES = (" the quick brown fox", "Text: 1,250 apples\nKeywords: fruit,  harvest", " naïve Ünsinn 中文 مرحبا 😀!?…")
@@ -54,6 +55,7 @@ class VLLMModel:
         self._vocabulary = max([len(tokenizer), *(getattr(one, "vocab_size", None) or 0 for one in configurations)])
         self.fingerprint = _fingerprint(server, card, tokenizer)
         self._check_tokens(tokenizer)
+        self._turns = Turns()
         self._requests = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="scg-vllm")
 
     def encode(self, text: str) -> list[int]:
@@ -82,14 +84,16 @@ class VLLMModel:
         def ask(request: Request) -> list[dict[int, float]]:
             return self._server.logprobs([prompts[row] for row in request.rows], sorted(request.tokens))
 
-        for request, answers in zip(requests, self._requests.map(ask, requests), strict=True):
-            for row, answer in zip(request.rows, answers, strict=True):
-                found[row].update(answer)
+        with self._turns.of("named"):
+            for request, answers in zip(requests, self._requests.map(ask, requests), strict=True):
+                for row, answer in zip(request.rows, answers, strict=True):
+                    found[row].update(answer)
         return found
 
     def likeliest(self, prompts: Sequence[list[int]], count: int) -> list[list[tuple[int, float]]]:
         """See :meth:`Oracle.likeliest`."""
-        return self._server.likeliest(prompts, min(count, self._vocabulary))
+        with self._turns.of("likeliest"):
+            return self._server.likeliest(prompts, min(count, self._vocabulary))
 
     def _check_tokens(self, tokenizer: Any) -> None:
         """Hold the tokenizer against the server's, on texts without special tokens."""

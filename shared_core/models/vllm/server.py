@@ -15,6 +15,9 @@ from shared_core.models.vllm.address import ServerAddress
 
 _TRIES = 5
 _FIRST_PAUSE = 0.2  # seconds; each further one is twice as long
+# Other processes ask as well, and may do so for minutes: it takes a moment in which they do not.
+_TRIES_BESIDE_OTHERS = 20
+_LONGEST_PAUSE = 1.0
 _CONNECT_SECONDS = 5.0
 _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 IN_FLIGHT = 8
@@ -132,17 +135,16 @@ class Server:
         """The likeliest next tokens after each prompt, best first, with their log-probabilities."""
         result: list[list[tuple[int, float]]] = [[] for _ in prompts]
         waiting = list(range(len(prompts)))
-        for tried in range(_TRIES):
+        for tried in range(_TRIES_BESIDE_OTHERS):
             answers = self._complete([prompts[place] for place in waiting], {"logprobs": count})
             for place, found in zip(waiting, answers, strict=True):
                 best = sorted(found.items(), key=lambda item: -item[1])[:count]
-                # Where its older model runner computes this together with a request that names tokens, the server gives
-                # back the sampled token and nothing else: asked again, it may be alone.
+                # See Turns: of a wrong answer, the sampled token is all that is right.
                 result[place] = best if len(best) == count and best[-1][1] > _NOTHING else []
             waiting = [place for place in waiting if not result[place]]
             if not waiting:
                 break
-            time.sleep(_pause(tried))
+            time.sleep(min(_pause(tried), _LONGEST_PAUSE))
         else:
             raise ModelError(
                 f"the model server at {self.address.base} does not give the {count} likeliest tokens while others ask "
@@ -185,7 +187,7 @@ class Server:
         try:
             choices = sorted(answer["choices"], key=lambda choice: int(choice["index"]))
             found = [_by_token(choice["logprobs"]["top_logprobs"][0]) for choice in choices]
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise self._unreadable() from error
         if len(found) != len(prompts):
             raise self._unreadable()

@@ -128,7 +128,7 @@ def test_the_longest_prompt(remote, small_model):
     tokens = np.random.default_rng(0).integers(3, 999, size=remote.window).tolist()
     found = remote.tree(tokens).logprobs([PROMPT] * 3, [4, 50, 300])
     np.testing.assert_allclose(found, small_model.tree(tokens).logprobs([PROMPT] * 3, [4, 50, 300]), atol=1e-4)
-    with pytest.raises(ModelError, match="maximum context length"):
+    with pytest.raises(ModelError, match="max_tokens must be at least 1"):
         remote.tree([*tokens, 7]).logprobs([PROMPT], [4])
 
 
