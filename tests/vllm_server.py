@@ -6,7 +6,6 @@ What it says is held against a real server by ``tests/servers``, request by requ
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -42,7 +41,7 @@ class ServedModel:
         key: What is asked for, if anything is.
         fault: Called with the path and the number of the request to it, from 1; what it returns is sent instead.
         asked: How many requests came to each path.
-        prompts: How many prompts were answered.
+        met: How often a request that names tokens and one that does not were under way at the same time.
     """
 
     model: TransformersModel
@@ -54,7 +53,8 @@ class ServedModel:
     key: str | None = None
     fault: Callable[[str, int], Response | None] = lambda path, number: None
     asked: Counter[str] = field(default_factory=Counter)
-    prompts: int = 0
+    met: int = 0
+    under_way: Counter[str] = field(default_factory=Counter)
 
     def app(self) -> ASGIApp:
         """The server."""
@@ -84,8 +84,11 @@ class ServedModel:
         if wrong is not None:
             return wrong
         named = body.get("logprob_token_ids")
+        kind = "named" if named else "likeliest"
+        self.under_way[kind] += 1
+        self.met += len(+self.under_way) > 1
         found = await asyncio.to_thread(self._scores, body["prompt"], body["logprobs"], named)
-        self.prompts += len(found)
+        self.under_way[kind] -= 1
         choices = [
             {
                 "index": index,
@@ -115,29 +118,35 @@ class ServedModel:
     def _scores(self, prompts: Sequence[list[int]], count: int, named: list[int] | None) -> list[dict[str, float]]:
         """Of each prompt, by token as it is written: the sampled token first, then what was asked for."""
         found = []
-        for tree, node in self._read(prompts):
-            best, logprobs = tree.likeliest([node], 1 if named else max(1, count))
-            scores = dict(zip(best[0].tolist(), logprobs[0].tolist(), strict=True))
+        for tree, nodes in self._read(prompts):
+            best, logprobs = tree.likeliest(nodes, 1 if named else max(1, count))
+            asked = np.zeros((len(nodes), 0), dtype=np.float32)
             if named:
-                scores |= dict(zip(named, tree.logprobs(np.full(len(named), node), named).tolist(), strict=True))
-            found.append({f"token_id:{token}": max(score, -9999.0) for token, score in scores.items()})
+                flat = tree.logprobs(np.repeat(nodes, len(named)), np.tile(named, len(nodes)))
+                asked = flat.reshape(len(nodes), len(named))
+            for row in range(len(nodes)):
+                scores = dict(zip(best[row].tolist(), logprobs[row].tolist(), strict=True))
+                scores |= dict(zip(named or [], asked[row].tolist(), strict=True))
+                found.append({f"token_id:{token}": max(score, -9999.0) for token, score in scores.items()})
         return found
 
-    def _read(self, prompts: Sequence[list[int]]) -> list[tuple[TokenTree, int]]:
-        """The prompts in a tree, and where each ends; what all begin with is read once."""
+    def _read(self, prompts: Sequence[list[int]]) -> list[tuple[TokenTree, list[int]]]:
+        """The prompts in trees, and where each ends, in their order; what all begin with is read once."""
         common = next(
             (at for at, tokens in enumerate(zip(*prompts, strict=False)) if len(set(tokens)) > 1), len(prompts[0])
         )
         shared = prompts[0][: min(common, min(map(len, prompts)) - 1)]
         if not shared:
-            return [(self.model.tree(prompt), PROMPT) for prompt in prompts]
+            return [(self.model.tree(prompt), [PROMPT]) for prompt in prompts]
         tree = self.model.tree(shared)
-        return [(tree, node) for node in tree.read_many([prompt[len(shared) :] for prompt in prompts])]
+        return [(tree, tree.read_many([prompt[len(shared) :] for prompt in prompts]))]
 
     def _refusal(self, request: Request) -> Response | None:
         path = request.url.path
         self.asked[path] += 1
-        if self.key is not None and request.headers.get("authorization") != f"Bearer {self.key}":
+        # The real one asks for its key below /v1 alone.
+        wanted = f"Bearer {self.key}" if self.key is not None and path.startswith("/v1/") else None
+        if wanted is not None and request.headers.get("authorization") != wanted:
             return JSONResponse({"error": "Unauthorized"}, 401)
         return self.fault(path, self.asked[path])
 
@@ -168,14 +177,3 @@ class ServedModel:
 def error(status: int, message: str, kind: str, parameter: str | None) -> Response:
     """A refusal in vLLM's form."""
     return JSONResponse({"error": {"message": message, "type": kind, "param": parameter, "code": status}}, status)
-
-
-def cut_short(whole: Response) -> Response:
-    """The first half of an answer, as a whole answer."""
-    body = bytes(whole.body)
-    return Response(body[: len(body) // 2], media_type="application/json")
-
-
-def parsed(response: Response) -> Any:
-    """The JSON value of an answer."""
-    return json.loads(bytes(response.body))

@@ -143,7 +143,7 @@ def _load_tokenizer(place: str) -> tuple[Any, list[Any]]:
     configurations: list[Any] = []
     for kind in (AutoConfig, GenerationConfig):
         with contextlib.suppress(OSError, ValueError):  # a folder may hold the tokenizer alone
-            found: Any = kind.from_pretrained(place)
+            found: Any = kind.from_pretrained(place, trust_remote_code=False)
             configurations.append(found.get_text_config(decoder=True) if kind is AutoConfig else found)
     return tokenizer, configurations
 

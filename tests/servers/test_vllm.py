@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -115,16 +116,17 @@ def test_the_longest_prompt(remote, embedded):
         remote.tree([*tokens, 7]).logprobs([PROMPT], [4])
 
 
-def test_the_likeliest_beside_requests_that_name_tokens(remote, embedded):
-    """The server's older model runner mixes the two up when they meet in one step."""
+def test_the_likeliest_beside_requests_that_name_tokens(vllm, remote, embedded):
+    """Without Triton the server mixes the two up when they meet in one step, as those of two processes do."""
+    other = load_model(vllm.address())
     done = threading.Event()
     root = remote.encode(TURNS[0].text)
     ours = embedded.tree(root)
 
     def name_tokens(number):
         while not done.is_set():
-            tree = remote.tree([*root, number])
-            tree.logprobs([PROMPT] * 300, np.arange(300))
+            other.tree([*root, number]).logprobs([PROMPT] * 300, np.arange(300))
+            time.sleep(0.05)
 
     with ThreadPoolExecutor(2) as threads:
         naming = [threads.submit(name_tokens, number) for number in (40, 41)]

@@ -182,7 +182,9 @@ def test_decoding_and_scoring_give_the_same(remote, small_model):
             np.testing.assert_allclose(reading.anticipation.logprobs, our_reading.anticipation.logprobs, atol=1e-4)
 
 
-def test_threads_share_it(remote, small_model):
+def test_threads_share_it(serve, small_model):
+    server = serve()
+    remote = server.load()
     start = threading.Barrier(6)
 
     def use(number):
@@ -198,6 +200,7 @@ def test_threads_share_it(remote, small_model):
         node = tree.read([7, 8, number])
         np.testing.assert_allclose(scores, tree.logprobs([node] * 200, np.arange(200)), atol=1e-4)
         assert written == generate(small_model, tree, [node], max_tokens=3)
+    assert server.served.met == 0
 
 
 def test_everything_else_works_without_httpx():
