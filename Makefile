@@ -58,6 +58,7 @@ demo: $(STAMP)
 test: $(STAMP)
 	@$(MAKE) --no-print-directory --jobs 2 lint $(CONVERTED)
 	@$(BIN)/python -m compileall -q -j 0 shared_core scg_langchain scg_llamaindex benchmarks
+	@echo "Not among these: tests/servers, which need a vLLM server. Run them with: make test-servers"
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses $${TEST_PROCESSES:-2} \
 	  --dist loadfile --no-loadscope-reorder
 
