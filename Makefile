@@ -67,7 +67,7 @@ test-servers: $(STAMP) $(CONVERTED) $(VLLM_STAMP)
 	  -m servers --durations 5 tests/servers
 
 # Everything is named in the file, so that nothing is resolved: what is not there, vLLM does without on a processor.
-$(VLLM_STAMP): tests/servers/requirements.txt $(STAMP)
+$(VLLM_STAMP): tests/servers/requirements.txt | $(STAMP)
 	$(BIN)/python -m venv --clear $(VLLM)
 	$(VLLM)/bin/python -m pip install --disable-pip-version-check --no-compile --no-deps --requirement $<
 	@echo "Compiling what was installed"; $(VLLM)/bin/python -m compileall -qq -j 0 $(VLLM)/lib || true

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -150,7 +151,7 @@ class Server:
                 f"the model server at {self.address.base} does not give the {count} likeliest tokens while others ask "
                 "about tokens that they name: try again, or use a vLLM whose model runner (V2) does both at once"
             )
-        if any(sum(2.718281828459045**score for _, score in best) > 1.001 for best in result):
+        if any(sum(math.exp(score) for _, score in best) > 1.001 for best in result):
             self._refuse_mode()
         return result
 
