@@ -52,7 +52,8 @@ class VLLMModel:
         self.ends = end_tokens(tokenizer, *configurations)
         # A prompt leaves room for the token that the server generates after it.
         self.window = card.length - 1
-        self._vocabulary = max([len(tokenizer), *(getattr(one, "vocab_size", None) or 0 for one in configurations)])
+        sizes = (getattr(one, "vocab_size", None) for one in configurations)
+        self._vocabulary = int(next((size for size in sizes if size), len(tokenizer)))
         self.fingerprint = _fingerprint(server, card, tokenizer)
         self._check_tokens(tokenizer)
         self._turns = Turns()
