@@ -151,7 +151,7 @@ class Server:
                 f"the model server at {self.address.base} does not give the {count} likeliest tokens while others ask "
                 "about tokens that they name: try again, or use a vLLM whose model runner (V2) does both at once"
             )
-        if any(sum(math.exp(score) for _, score in best) > 1.001 for best in result):
+        if any(best[0][1] > 0 or sum(math.exp(score) for _, score in best) > 1.001 for best in result):
             self._refuse_mode()
         return result
 
