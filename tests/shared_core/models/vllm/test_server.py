@@ -133,11 +133,12 @@ def test_a_server_that_gives_logits(serve):
         serve(fault=failing([wrong])).load()
     server = serve()
     model = server.load()
-    answer = {"top_logprobs": [{"token_id:1": -0.01, "token_id:2": -0.02}]}
-    wrong = {"choices": [{"index": 0, "logprobs": answer}], "system_fingerprint": server.served.fingerprint}
-    server.served.fault = failing([JSONResponse(wrong)])
-    with pytest.raises(ModelError, match="--logprobs-mode raw_logprobs"):
-        model.tree(ROOT).likeliest([PROMPT], 2)
+    for best in (-0.01, 900.0):
+        answer = {"top_logprobs": [{"token_id:1": best, "token_id:2": -0.02}]}
+        wrong = {"choices": [{"index": 0, "logprobs": answer}], "system_fingerprint": server.served.fingerprint}
+        server.served.fault = failing([JSONResponse(wrong)])
+        with pytest.raises(ModelError, match="--logprobs-mode raw_logprobs"):
+            model.tree(ROOT).likeliest([PROMPT], 2)
 
 
 def test_a_server_that_gives_too_few_of_the_likeliest(serve):
