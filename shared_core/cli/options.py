@@ -30,7 +30,11 @@ Namespace = Annotated[
 ]
 Model = Annotated[
     str | None,
-    typer.Option("--model", metavar="MODEL", help="A Hugging Face model by name or folder; else the embedded one."),
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="A Hugging Face model by name or folder, or vllm+http://…; else the embedded one.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -18,6 +17,7 @@ from shared_core.models.packed import pack_linear_layers
 from shared_core.models.port import PROMPT, FloatArray, IntArray
 from shared_core.models.probe import choose_mode
 from shared_core.models.token_tree import Forward, KeyValues, Mode, TransformersTree, run_chain, start_tree
+from shared_core.models.tokenizing import TextTokens, end_tokens, vocabulary_lines
 
 _T = TypeVar("_T")
 
@@ -63,11 +63,11 @@ class TransformersModel:
         self._model = model.eval()
         self._tokenizer = tokenizer
         self._threads = threads or min(torch.get_num_threads(), _MOST_THREADS)
-        self._lock = threading.Lock()
+        self._text = TextTokens(tokenizer)
         self._forward = Forward(model)
         self._prompts: OrderedDict[tuple[int, ...], tuple[KeyValues | None, torch.Tensor]] = OrderedDict()
-        self.start = _start_tokens(tokenizer)
-        self.ends = _end_tokens(model, tokenizer)
+        self.start = self._text.start
+        self.ends = end_tokens(tokenizer, model.config, getattr(model, "generation_config", None))
         self.window = _window(model.config.get_text_config(decoder=True))
         self.fingerprint = self._run(lambda: _fingerprint(model, tokenizer))
         self.mode: Mode = self._run(lambda: self._prepare(mode, optimize=optimize))
@@ -88,20 +88,11 @@ class TransformersModel:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """See :meth:`LanguageModel.encode_batch`."""
-        if not texts:
-            return []
-        # Fast tokenizers keep this setting in shared state and fail when borrowed by two threads.
-        with self._lock:
-            encoded = self._tokenizer(list(texts), add_special_tokens=False, split_special_tokens=True)
-        return [list(map(int, ids)) for ids in encoded["input_ids"]]
+        return self._text.encode_batch(texts)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """See :meth:`LanguageModel.decode`."""
-        with self._lock:
-            text = self._tokenizer.decode(
-                list(map(int, tokens)), skip_special_tokens=False, clean_up_tokenization_spaces=False
-            )
-        return str(text)
+        return self._text.decode(tokens)
 
     def tree(self, prompt: Sequence[int]) -> ModelTree:
         """See :meth:`LanguageModel.tree`."""
@@ -176,29 +167,10 @@ class ModelTree:
         return self._model._run(lambda: self._tree.likeliest(nodes, count))
 
 
-def _start_tokens(tokenizer: Any) -> tuple[int, ...]:
-    """What the tokenizer puts before a text on its own accord (BOS)."""
-    whole = tokenizer("a")["input_ids"]
-    plain = tokenizer("a", add_special_tokens=False)["input_ids"]
-    for start in range(len(whole) - len(plain) + 1):
-        if plain and whole[start : start + len(plain)] == plain:
-            return tuple(map(int, whole[:start]))
-    return ()
-
-
 def _window(config: Any) -> int:
     """Tokens that the model can read; without a bound in its configuration more than anyone has memory for."""
     found = (getattr(config, name, None) for name in ("max_position_embeddings", "max_seq_len"))
     return next((int(length) for length in found if length), 1 << 20)
-
-
-def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
-    """Tokens that end a text. Of the generation config these alone are read: nothing else in it may interfere."""
-    ends: set[int] = set()
-    for holder in (tokenizer, model.config, getattr(model, "generation_config", None)):
-        found = getattr(holder, "eos_token_id", None)
-        ends.update([found] if isinstance(found, int) else found or [])
-    return frozenset(map(int, ends))
 
 
 def _fingerprint(model: Any, tokenizer: Any) -> str:
@@ -213,8 +185,8 @@ def _fingerprint(model: Any, tokenizer: Any) -> str:
     for name, weight in model.named_parameters():
         digest.update(f"{name} {tuple(weight.shape)} {weight.dtype} {_checksum(weight.detach())}".encode())
         digest.update(weight.detach().flatten()[:_WEIGHTS_SAMPLED].float().cpu().numpy().tobytes())
-    for token, number in sorted(tokenizer.get_vocab().items()):
-        digest.update(f"{number} {token}\n".encode(errors="surrogatepass"))
+    for line in vocabulary_lines(tokenizer):
+        digest.update(line)
     return digest.hexdigest()[:32]
 
 

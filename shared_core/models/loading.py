@@ -1,4 +1,4 @@
-"""Where models come from: the embedded one, GGUF files, local folders, hub ids, or objects already loaded."""
+"""Where models come from: the embedded one, GGUF files, local folders, hub ids, a server, or objects already loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from huggingface_hub import HfApi, try_to_load_from_cache
 from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 from transformers.utils import logging as _logging
 
 from shared_core.errors import ModelError
@@ -46,7 +46,8 @@ def load_model(
 
     Args:
         source: See :data:`ModelSource`. Text that ends in ``.gguf`` is a GGUF file, text that names a folder is
-            a local model, and other text is a hub id.
+            a local model, text that begins with ``vllm+http://`` or ``vllm+https://`` is a model on a server
+            (:meth:`~shared_core.models.vllm.ServerAddress.parse`), and other text is a hub id.
         device: A torch device; ``None`` takes CUDA where there is one, otherwise the CPU.
         dtype: A torch dtype by name, such as ``"bfloat16"``; ``None`` is float32 on the CPU and the model's
             own elsewhere.
@@ -68,6 +69,10 @@ def load_model(
                 " embedded model recall, and yours answer"
             )
         return source
+    if isinstance(source, str) and source.startswith("vllm+"):
+        if device is not None or dtype is not None or threads is not None:
+            raise ModelError("device, dtype and threads are the server's to choose for a model on a vLLM server")
+        return _connect(source)
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     folder = _folder(source)
     model, tokenizer = on_model_thread(lambda: _load_folder(folder, where, _dtype(dtype, where)))
@@ -102,19 +107,67 @@ def _dtype(name: str | None, device: str) -> Any:
     return dtype
 
 
+def _connect(address: str) -> LanguageModel:
+    """A model on a vLLM server, with its tokenizer on this machine."""
+    try:
+        from shared_core.models.vllm import Server, ServerAddress, VLLMModel
+    except ModuleNotFoundError as error:
+        if error.name != "httpx":
+            raise
+        raise ModelError(
+            "a model on a vLLM server needs httpx, which is not installed: pip install 'scg-mem[vllm]'"
+        ) from error
+    server = Server(ServerAddress.parse(address))
+    try:
+        card = server.card()
+        place = server.address.tokenizer or card.root
+        try:
+            with _quiet():
+                tokenizer, configurations = _load_tokenizer(str(Path(place).expanduser()))
+        except Exception as error:  # as in loading a folder
+            raise ModelError(
+                f"the tokenizer of {server.address} could not be read from {place!r} here ({_reason(error)}): copy "
+                "tokenizer.json, tokenizer_config.json, config.json and generation_config.json of the model to this "
+                "machine, and name their folder with ?tokenizer=FOLDER in the address"
+            ) from error
+        return VLLMModel(server, card, tokenizer, configurations)
+    except BaseException:
+        server.close()
+        raise
+
+
+def _load_tokenizer(place: str) -> tuple[Any, list[Any]]:
+    """A tokenizer from a folder or the hub, and those configurations of its model that are there."""
+    _check_hub(place, "tokenizer_config.json")
+    tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+    configurations: list[Any] = []
+    for kind in (AutoConfig, GenerationConfig):
+        with contextlib.suppress(OSError, ValueError):  # a folder may hold the tokenizer alone
+            found: Any = kind.from_pretrained(place, trust_remote_code=False)
+            configurations.append(found.get_text_config(decoder=True) if kind is AutoConfig else found)
+    return tokenizer, configurations
+
+
+def _check_hub(place: str, file: str) -> None:
+    """Ask the hub once for what is not on this machine: a download would ask for a minute where there is no network."""
+    if not Path(place).exists() and not isinstance(try_to_load_from_cache(place, file), str):
+        HfApi().model_info(place, timeout=_PATIENCE)
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
 def _load_folder(folder: str, device: str, dtype: Any) -> tuple[Any, Any]:
     try:
         with _quiet():
-            if not Path(folder).exists() and not isinstance(try_to_load_from_cache(folder, "config.json"), str):
-                # Asked once, since a download would ask for a minute where there is no network.
-                HfApi().model_info(folder, timeout=_PATIENCE)
+            _check_hub(folder, "config.json")
             tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
             model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, trust_remote_code=False)
             return model.to(device), tokenizer
     except Exception as error:  # a broken file fails in the reader of its format, each with errors of its own
-        reason = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelError(
-            f"the model {folder!r} could not be loaded ({reason[0][:200]}): pass a local folder, a .gguf file or"
+            f"the model {folder!r} could not be loaded ({_reason(error)}): pass a local folder, a .gguf file or"
             " a hub id that this machine can reach, or no model at all for the embedded one"
         ) from error
 

@@ -117,4 +117,5 @@ class LanguageModel(Protocol):
 
 
 ModelSource: TypeAlias = str | Path | tuple[Any, Any] | LanguageModel | None
-"""A hub id, a local folder, a GGUF file, a loaded (model, tokenizer) pair, an engine, or None: the embedded one."""
+"""A hub id, a local folder, a GGUF file, the address of a model on a vLLM server (``vllm+http://host:port/name``), a
+loaded (model, tokenizer) pair, an engine, or None: the embedded one."""
