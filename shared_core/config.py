@@ -114,7 +114,10 @@ class SCGConfig:
 
     @classmethod
     def paper(cls) -> SCGConfig:
-        """SCG-MEM as published: 35 concepts, one hop, sampled context, nothing but seeds and graph in the ranking."""
+        """SCG-MEM as published: 35 concepts, one hop, sampled context, nothing but seeds and graph in the ranking.
+
+        What the paper does not name is what measured best with the embedded model.
+        """
         return cls(
             width=10,
             score="schema",
@@ -133,8 +136,9 @@ class SCGConfig:
             concept_budget=35,
             accommodation="generate",
             gate="perplexity",
-            perplexity_threshold=3.0,  # the paper names none; at 20 a small model finds hardly anything novel
-            assimilate=4,
+            perplexity_threshold=3.0,  # at 20 a small model finds hardly anything novel
+            grounded=False,
+            assimilate=8,
             inferred_weight=1.0,
         )
 

@@ -80,6 +80,8 @@ def test_the_paper_s_settings_are_those_it_states():
     paper = SCGConfig.paper()
     assert (paper.concept_budget, paper.hops, paper.sample_context) == (35, 1, True)
     assert (paper.score, paper.calibration, paper.lookahead) == ("schema", 0, False)
+    # Accommodation relaxes the constraint: what the model writes is kept, whether the entry says it or not.
+    assert (paper.accommodation, paper.gate, paper.grounded) == ("generate", "perplexity", False)
     # Nothing but seeds and graph has a part in the ranking.
     assert not paper.mentions
     others = ("lexical_weight", "passage_weight", "answer_weight", "session_weight", "speaker_weight")
