@@ -6,7 +6,13 @@ from collections.abc import Mapping
 
 
 class SCGError(Exception):
-    """Base of every error raised on purpose by this project."""
+    """Base of every error raised on purpose by this project.
+
+    Attributes:
+        stored: Ids of the entries that a call which was to store some had stored before it failed.
+    """
+
+    stored: tuple[str, ...] = ()
 
 
 class InvalidInputError(SCGError, ValueError):

@@ -229,6 +229,7 @@ class SchemaMemory(Memory):
             InvalidInputError: if an entry cannot be stored; none of them was.
             ModelError: if the model is needed and cannot be loaded; nothing was stored.
             StoreError: if the store cannot be written.
+            SCGError: of these kinds, if the store or the model fails midway; ``stored`` has the ids that are stored.
         """
         source = {"id": id, "speaker": speaker, "session": session, "occurred_at": occurred_at, "caption": caption}
         entries = check_entries(what, {**source, "metadata": metadata})

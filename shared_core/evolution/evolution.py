@@ -9,7 +9,7 @@ transaction, and the next batch sees what it added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from shared_core.config import SCGConfig
 from shared_core.decoding import FloatArray, KeyVoice, SpokenSchema
 from shared_core.entry import MemoryEntry
+from shared_core.errors import SCGError
 from shared_core.evolution.accommodation import said_concepts
 from shared_core.evolution.distillation import Distiller, Vocabulary
 from shared_core.store import (
@@ -89,15 +90,26 @@ class Evolution:
             entries: What to store; the last of several with the same id counts.
             use_model: Whether the model may be used now; without it entries keep waiting for assimilation.
             report: Told of progress.
+
+        Raises:
+            SCGError: if the store or the model fails; its ``stored`` and its message tell what is stored nevertheless.
         """
         entries = list({entry.id: entry for entry in entries}.values())
         speaks = any(not entry.is_silent for entry in entries)
         evolves = use_model and speaks and self._config.accommodation != "phrases"
-        outcome = self._evolve(entries, report) if evolves else self._store_said(entries, report)
-        if use_model and self._config.assimilate:
-            self.assimilate(report, set(outcome.ids))
-            if evolves and self._config.anticipation_weight:
-                self.anticipate(report, set(outcome.ids))
+        outcomes: list[WriteOutcome] = []
+        try:
+            # What was written before a failure is in the list by then.
+            outcomes.extend(self._evolve(entries, report) if evolves else self._store_said(entries, report))
+            outcome = _sum(outcomes)
+            if use_model and self._config.assimilate:
+                self.assimilate(report, set(outcome.ids))
+                if evolves and self._config.anticipation_weight:
+                    self.anticipate(report, set(outcome.ids))
+        except SCGError as error:
+            if not outcomes:
+                raise
+            raise _told(error, _sum(outcomes).ids, len(entries)) from error
         return outcome
 
     def assimilate(self, report: Report, only: set[str] | None = None) -> int:
@@ -171,31 +183,26 @@ class Evolution:
     def _wait(self, ids: set[str]) -> bool:
         return any(not known.assimilated for known in self._store.known(self._namespace, ids).values())
 
-    def _store_said(self, entries: Sequence[MemoryEntry], report: Report) -> WriteOutcome:
-        outcomes = []
+    def _store_said(self, entries: Sequence[MemoryEntry], report: Report) -> Iterator[WriteOutcome]:
         for start in range(0, len(entries), _STORED_TOGETHER):
             report(Progress("storing", start, len(entries)))
             group = entries[start : start + _STORED_TOGETHER]
-            outcomes.append(
-                self._store.write(
-                    self._namespace,
-                    [
-                        EntryWrite(
-                            entry,
-                            tuple(said_concepts(entry)),
-                            assimilated=entry.is_silent or not self._config.assimilate,
-                        )
-                        for entry in group
-                    ],
-                )
+            yield self._store.write(
+                self._namespace,
+                [
+                    EntryWrite(
+                        entry,
+                        tuple(said_concepts(entry)),
+                        assimilated=entry.is_silent or not self._config.assimilate,
+                    )
+                    for entry in group
+                ],
             )
         report(Progress("storing", len(entries), len(entries)))
-        return _sum(outcomes)
 
-    def _evolve(self, entries: Sequence[MemoryEntry], report: Report) -> WriteOutcome:
+    def _evolve(self, entries: Sequence[MemoryEntry], report: Report) -> Iterator[WriteOutcome]:
         voice = self._voice()
         distiller = Distiller(voice, self._config)
-        outcomes = []
         # Batches are cut before known entries are left out, so that a resumed run sees the same batches.
         for start in range(0, len(entries), self._config.batch):
             report(Progress("distilling", start, len(entries)))
@@ -207,13 +214,10 @@ class Evolution:
                 state = self._state()
                 vocabulary = Vocabulary(state.concepts, self._weighed(state, lambda _: None))
                 links = {_id(entry): found for entry, found in zip(new, distiller.evolve(new, vocabulary), strict=True)}
-            outcomes.append(
-                self._store.write(
-                    self._namespace, [EntryWrite(entry, tuple(links.get(_id(entry), ()))) for entry in batch]
-                )
+            yield self._store.write(
+                self._namespace, [EntryWrite(entry, tuple(links.get(_id(entry), ()))) for entry in batch]
             )
         report(Progress("distilling", len(entries), len(entries)))
-        return _sum(outcomes)
 
     def _weighed(self, state: NamespaceState, report: Report) -> SpokenSchema:
         """The schema with all neutral log-probabilities if a decode needs them; computes and stores missing ones."""
@@ -252,6 +256,17 @@ def _is_new(entry: MemoryEntry, known: Known | None) -> bool:
 def _id(entry: MemoryEntry) -> str:
     assert entry.id is not None
     return entry.id
+
+
+def _told(error: SCGError, stored: tuple[str, ...], count: int) -> SCGError:
+    """The error of a call that had stored something: a caller who took it for nothing would store it twice."""
+    if len(stored) < count:
+        what = f"{len(stored)} of {count} entries are stored, the call with the same ids goes on from there"
+    else:
+        what = f"{'the entry is' if count == 1 else f'all {count} entries are'} stored, consolidate() does what is left"
+    told = type(error)(f"{what}. It stopped since {error}")
+    told.stored = stored
+    return told
 
 
 def _sum(outcomes: Sequence[WriteOutcome]) -> WriteOutcome:

@@ -101,7 +101,7 @@ class FileAccess(Access):
             if self._turns == seen:
                 raise StoreUnavailableError(
                     f"another call of this process used the memory {self.location} for "
-                    f"{sqlite.BUSY_SECONDS:g} s: nothing of this call was stored; try again"
+                    f"{sqlite.BUSY_SECONDS:g} s: nothing of this write was stored; try again"
                 )
             seen = self._turns
         self._turns += 1

@@ -320,7 +320,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _translation(error: BaseException, location: str) -> SCGError:
-    kept = "nothing of this call was stored, and what was stored before is kept"
+    kept = "nothing of this write was stored, and what was stored before is kept"
     if isinstance(error, PoolTimeoutError):
         return StoreUnavailableError(
             f"all {_MOST_CONNECTIONS} connections of this process to the memory {location} were in use for "

@@ -169,7 +169,7 @@ def translated(location: str) -> Iterator[None]:
 
 def _translation(error: BaseException | None, location: str) -> StoreError:
     what = str(error)
-    kept = "nothing of this call was stored, and what was stored before is kept"
+    kept = "nothing of this write was stored, and what was stored before is kept"
     if _LOCKED.search(what):
         return StoreUnavailableError(
             f"the memory {location} was locked by another process, which stored nothing for {BUSY_SECONDS:g} s: "

@@ -67,7 +67,7 @@ class Worker:
         try:
             call(name, ids)
         except StoreUnavailableError as error:
-            fate = "-" if "nothing of this call was stored" in str(error) else "?"
+            fate = "-" if "nothing of this write was stored" in str(error) else "?"
             if fate == "?":
                 self._unsure |= set(ids)
                 self._mine[name] -= set(ids)

@@ -10,6 +10,7 @@ import pytest
 from shared_core.config import SCGConfig
 from shared_core.decoding import ConceptDecoder, FollowedSchema, KeyVoice
 from shared_core.entry import MemoryEntry
+from shared_core.errors import ModelError, StoreUnavailableError
 from shared_core.evolution import Evolution, Progress, extract_phrases
 from shared_core.evolution import evolution as evolution_module
 from shared_core.evolution.distillation import read_in_pieces
@@ -362,3 +363,49 @@ def test_another_model_reads_what_it_has_not_and_may_be_cut_off(store, decoder, 
     assert evolution(store, other, config).anticipate(ignore) == 0
     assert len(anticipated(store, other)) == len(anticipated(store, decoder)) == len(ENTRIES)
     assert store.load(NAMESPACE).link_concept.tolist() == links
+
+
+@pytest.mark.parametrize("accommodation", ["phrases", "spans"])
+def test_an_error_tells_what_is_stored_nevertheless(store, decoder, accommodation, monkeypatch):
+    """The model goes away after its first batch: who calls again with the same ids stores nothing twice."""
+    config = SCGConfig(assimilate=2, batch=2, accommodation=accommodation)
+    write_path = evolution(store, decoder, config)
+    decode, calls = ConceptDecoder.decode, []
+
+    def failing(self, *arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise ModelError("the server is gone")
+        return decode(self, *arguments)
+
+    monkeypatch.setattr(ConceptDecoder, "decode", failing)
+    with pytest.raises(ModelError) as raised:
+        write_path.remember(FEW, use_model=True, report=ignore)
+    stored = tuple(one.entry.id for one in store.load(NAMESPACE).entries)
+    assert raised.value.stored == stored
+    assert len(stored) == (5 if accommodation == "phrases" else 2)
+    told = "all 5 entries are stored, consolidate() does" if accommodation == "phrases" else "2 of 5 entries are stored"
+    assert told in str(raised.value)
+    assert str(raised.value).endswith("since the server is gone")
+    outcome = write_path.remember(FEW, use_model=True, report=ignore)
+    assert (outcome.added, outcome.unchanged) == (5 - len(stored), len(stored))
+
+
+def test_an_error_before_anything_is_stored_is_left_as_it_is(store, monkeypatch):
+    write_path = wordless(store, SCGConfig())
+    monkeypatch.setattr(evolution_module, "_STORED_TOGETHER", 3)
+    write, calls = Store.write, []
+
+    def failing(self, *arguments):
+        calls.append(arguments)
+        if len(calls) in (1, 3):
+            raise StoreUnavailableError("the disk is full")
+        return write(self, *arguments)
+
+    monkeypatch.setattr(Store, "write", failing)
+    with pytest.raises(StoreUnavailableError, match=r"^the disk is full$") as raised:
+        write_path.remember(FEW, use_model=False, report=ignore)
+    assert raised.value.stored == ()
+    with pytest.raises(StoreUnavailableError, match=r"^3 of 5 entries are stored") as raised:
+        write_path.remember(FEW, use_model=False, report=ignore)
+    assert raised.value.stored == ("e0", "e1", "e2")

@@ -255,7 +255,7 @@ def test_a_server_that_comes_back_is_used_again(postgres, url, how):
             yield from (write(f"cut {number}") for number in range(501))
             postgres.stop(how)
 
-        with pytest.raises(StoreUnavailableError, match="nothing of this call was stored"):
+        with pytest.raises(StoreUnavailableError, match="nothing of this write was stored"):
             store.write(ANNA, cut())
         for call in (lambda: store.write(ANNA, [write("2")]), lambda: store.load(ANNA)):
             with pytest.raises(StoreUnavailableError, match="gone or refuses"):
@@ -291,7 +291,7 @@ def test_what_became_of_a_commit_that_was_cut_off_is_asked(url, monkeypatch, arr
             if arrives:
                 assert store.write(ANNA, [write("1")]).added == 1
             else:
-                with pytest.raises(StoreUnavailableError, match="nothing of this call was stored"):
+                with pytest.raises(StoreUnavailableError, match="nothing of this write was stored"):
                     store.write(ANNA, [write("1")])
         assert cut
         assert ids(store) == (["1"] if arrives else [])
