@@ -169,7 +169,10 @@ class Connection:
             kind = StoreError
         if issubclass(kind, AccessError):
             raise kind(f"{self.address}: {told['message']}")
-        raise kind(str(told["message"]))
+        failed = kind(str(told["message"]))
+        stored = told.get("stored")
+        failed.stored = tuple(map(str, stored)) if isinstance(stored, list) else ()
+        raise failed
 
 
 def _json(response: httpx.Response) -> Any:  # noqa: ANN401 - a JSON value

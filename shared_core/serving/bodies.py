@@ -254,7 +254,8 @@ class StateResult(_Told):
 
 
 class ErrorResult(_Told):
-    """What went wrong: the kind of the error, and what it says."""
+    """What went wrong: the kind of the error, what it says, and the ids of what was stored nevertheless, if any."""
 
     error: str
     message: str
+    stored: list[str] = []

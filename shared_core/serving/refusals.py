@@ -1,4 +1,4 @@
-"""Errors as answers: a status and ``{"error": kind, "message": text}``, and never more."""
+"""Errors as answers: a status and ``{"error": kind, "message": text}``, with ``"stored": ids`` where some were."""
 
 from __future__ import annotations
 
@@ -38,14 +38,16 @@ def refusal(error: SCGError, status: int | None = None, headers: Mapping[str, st
     """
     if status is None:
         status = next(number for kind, number in _STATUSES if isinstance(error, kind))
-    return told(type(error).__name__, str(error), status, headers)
+    return told(type(error).__name__, str(error), status, headers, error.stored)
 
 
-def told(kind: str, message: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    """An answer that says what went wrong."""
+def told(
+    kind: str, message: str, status: int, headers: Mapping[str, str] | None = None, stored: Sequence[str] = ()
+) -> Response:
+    """An answer that says what went wrong, and the ids of what was stored nevertheless, if anything was."""
+    body = {"error": kind, "message": message, **({"stored": list(stored)} if stored else {})}
     # As ASCII: what is wrong with an input may be that it holds half a character, and messages quote it.
-    body = json.dumps({"error": kind, "message": message})
-    return Response(body, status, headers, "application/json")
+    return Response(json.dumps(body), status, headers, "application/json")
 
 
 def unreadable(errors: Sequence[Mapping[str, Any]]) -> InvalidInputError:

@@ -9,9 +9,11 @@ import pytest
 from starlette.responses import Response
 
 from shared_core import Filter, Memory, MemoryEntry, RemoteMemory, SCGConfig, SchemaMemory
+from shared_core.decoding import ConceptDecoder
 from shared_core.errors import (
     AccessError,
     InvalidInputError,
+    ModelError,
     SCGError,
     StoreError,
     StoreUnavailableError,
@@ -140,6 +142,17 @@ def test_errors_are_those_of_a_local_memory(served, turns):
         with pytest.raises(SCGError) as theirs:
             call(served.remote)
         assert type(theirs.value) is type(ours.value)
+
+
+def test_what_a_failed_call_has_stored_is_told(served, monkeypatch):
+    def gone(*_):
+        raise ModelError("the server is gone")
+
+    monkeypatch.setattr(ConceptDecoder, "decode", gone)
+    with pytest.raises(ModelError, match=r"^the entry is stored, .* the server is gone$") as raised:
+        served.remote.remember("Nothing but a plum", id="plum")
+    assert raised.value.stored == ("plum",)
+    assert served.remote.get("plum").text == "Nothing but a plum"
 
 
 def test_what_it_cannot_do_it_says(served):
