@@ -139,7 +139,7 @@ class SCGConfig:
             perplexity_threshold=3.0,  # at 20 a small model finds hardly anything novel
             grounded=False,
             assimilate=8,
-            inferred_weight=1.0,
+            inferred_weight=0.5,
         )
 
     def replace(self, **changes: object) -> SCGConfig:
