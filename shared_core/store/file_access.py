@@ -26,11 +26,15 @@ class FileAccess(Access):
     """
 
     def __init__(self, path: Path | None, *, create: bool) -> None:
+        before = None if path is None else _identity(path)
         super().__init__(
             sqlite.open_engine(path, create=create), location=":memory:" if path is None else str(path), path=path
         )
         self._forked_in_use = False
         self._file = None if path is None else _identity(path)
+        if before not in (None, self._file):  # the connection may be to the file that was there before
+            self.close()
+            raise StoreUnavailableError(f"the memory {path} was replaced while it was being opened: open it again")
         # Threads queue here rather than at SQLite's lock, which is polled.
         self._lock = threading.Lock()
         self._turns = 0
@@ -120,7 +124,8 @@ class FileAccess(Access):
             what = "was deleted" if found is None else "was replaced by another file"
             raise StoreUnavailableError(
                 f"the memory {self.location} {what} while it was open, so it cannot be opened here any more: nothing "
-                "of this call was stored; put the file back or restore a backup, then open the memory again"
+                "of this call was stored; put the file back, or restore a backup in its place and delete the -wal and "
+                "-shm files beside it, then open the memory again"
             )
 
 

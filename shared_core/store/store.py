@@ -24,6 +24,7 @@ from shared_core.store.models import list_models
 from shared_core.store.repairing import Repaired, mend_rows
 from shared_core.store.state import Anticipations, NamespaceChange, NamespaceState, ScoreColumns
 from shared_core.store.values import (
+    MAX_PLACE,
     Anticipated,
     ConceptLink,
     EntryWrite,
@@ -256,7 +257,13 @@ class Store:
             return [] if number is None else reading.read_held(connection, number, wanted)
 
     def page(self, namespace: Name, after: int = -1) -> list[HeldEntry]:
-        """Some hundred entries in seq order, those after a place; an empty page is the end."""
+        """Some hundred entries in seq order, those after a place; an empty page is the end.
+
+        Raises:
+            InvalidInputError: if ``after`` is no number that a place can have.
+        """
+        if type(after) is not int or not -1 <= after <= MAX_PLACE:
+            raise InvalidInputError("the place must be a whole number, -1 or that of an entry")
         with self._namespace(check_namespace(namespace), write=False) as (connection, number), self._sound():
             return [] if number is None else reading.read_page(connection, number, after)
 

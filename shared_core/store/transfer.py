@@ -11,15 +11,15 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
 from shared_core.entry import MemoryEntry, check_namespace
-from shared_core.errors import FormatError, InvalidInputError, StoreUnavailableError
+from shared_core.errors import FormatError, InvalidInputError
+from shared_core.store.location import check_path
+from shared_core.store.placing import draft
 from shared_core.store.store import Store
 from shared_core.store.values import ConceptLink, EntryWrite, WriteOutcome
 
@@ -39,27 +39,12 @@ def export_namespace(store: Store, namespace: tuple[str, ...], path: str | Path)
         StoreUnavailableError: if the file cannot be written; an older one is kept.
     """
     name = check_namespace(namespace)
-    target = Path(path).absolute()
-    if target.exists() and not target.is_file():
-        raise InvalidInputError(f"{target} is not a file: pass the path of a file to export to")
-    if store.path is not None and target.exists() and target.samefile(store.path):
-        raise InvalidInputError(f"{target} is the memory itself: export to another file")
-    try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-            draft = Path(file.name)
-            try:
-                count = _write_lines(store, name, file)
-                file.flush()
-                os.fsync(file.fileno())
-            except BaseException:
-                draft.unlink()
-                raise
-        draft.replace(target)
-    except OSError as error:
-        raise StoreUnavailableError(
-            f"the export cannot be written to {target} ({error.strerror}): an older file there is kept"
-        ) from error
-    return count
+    target = check_path(path)
+    with (
+        draft(target, "the export", source=store.path, database=False) as written,
+        written.open("xb") as file,
+    ):
+        return _write_lines(store, name, file)
 
 
 def import_namespace(
@@ -84,7 +69,7 @@ def import_namespace(
         FormatError: if the file is missing, of an unknown version, cut short, or a line is wrong; nothing of
             it was stored.
     """
-    source = Path(path)
+    source = check_path(path)
     with _readable(source):
         file = source.open("rb")
     with file:
@@ -97,7 +82,7 @@ def exported_namespace(path: str | Path) -> tuple[str, ...] | None:
     Raises:
         FormatError: if the file cannot be read or is no export.
     """
-    source = Path(path)
+    source = check_path(path)
     with _readable(source), source.open("rb") as file:
         line = file.readline(_MAX_LINE_BYTES + 1)
     try:

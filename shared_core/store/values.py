@@ -23,6 +23,9 @@ INFERRED: Final[int] = ORIGINS.index("inferred")
 MAX_WEIGHT: Final = float(np.finfo(np.float32).max)
 """The largest weight of a link."""
 
+MAX_PLACE: Final = 2**53
+"""Beyond any number that counting gives an entry or a concept: what is higher was not given by this code."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConceptLink:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 
 from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError, StoreError
 from shared_core.evolution import said_concepts
-from shared_core.store import EntryWrite, Lost, Store, parse_location, read_salvageable
+from shared_core.store import EntryWrite, Lost, Store, check_path, draft, parse_location, read_salvageable
 
 _TOGETHER = 500
 
@@ -97,29 +97,31 @@ def salvage_memory(damaged: str | Path, into: str | Path) -> Salvaged:
         NotFoundError: if there is no damaged file.
         StoreError: if nothing can be read of it, or the new file cannot be written.
     """
-    target = Path(into).absolute()
+    target = check_path(into)
     source = parse_location(damaged)
     if not isinstance(source, Path):
         raise InvalidInputError("entries are carried over from a damaged file: what a server holds, it must restore")
-    if target.exists():
-        raise InvalidInputError(f"{target} exists already: name a new file to carry entries over to")
     lost: list[Lost] = []
-    found = read_salvageable(source)
-    first = next(found, None)  # before a new file is made
-    entries = 0
-    with Store.open(target) as store:
-        by_name: dict[tuple[str, ...], list[MemoryEntry]] = {}
-        for one in chain([first], found) if first is not None else ():
-            if isinstance(one, Lost):
-                lost.append(one)
-                continue
-            name, entry = one
-            by_name.setdefault(name, []).append(entry)
-            if len(by_name[name]) == _TOGETHER:
-                entries += store.write(name, _writes(by_name.pop(name))).added
-        for name, rest in by_name.items():
-            entries += store.write(name, _writes(rest)).added
+    with draft(target, source=source, new=True) as whole, Store.open(whole) as store:
+        entries = _carry_over(read_salvageable(source, whole.parent), store, lost)
     return Salvaged(entries, tuple(lost))
+
+
+def _carry_over(found: Iterable[tuple[tuple[str, ...], MemoryEntry] | Lost], store: Store, lost: list[Lost]) -> int:
+    """Store what was found; returns how many entries that are."""
+    entries = 0
+    by_name: dict[tuple[str, ...], list[MemoryEntry]] = {}
+    for one in found:
+        if isinstance(one, Lost):
+            lost.append(one)
+            continue
+        name, entry = one
+        by_name.setdefault(name, []).append(entry)
+        if len(by_name[name]) == _TOGETHER:
+            entries += store.write(name, _writes(by_name.pop(name))).added
+    for name, rest in by_name.items():
+        entries += store.write(name, _writes(rest)).added
+    return entries
 
 
 def _keep(store: Store) -> Path | None:
