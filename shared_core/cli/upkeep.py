@@ -70,7 +70,8 @@ def repair(
             show_json({"entries": salvaged.entries, "lost": lost})
         else:
             for one in salvaged.lost:
-                show(f"lost: row {one.first} ({one.why})")
+                rows = f"row {one.first}" if one.first == one.last else f"rows {one.first} to {one.last}"
+                show(f"{rows}: {one.why}")
             show(f"{salvaged.entries} entries carried over to {into}.")
         note(f"Let the model catch up with 'scg consolidate --memory {into}'.")
         return
@@ -90,7 +91,8 @@ def repair(
 def backup(file: OutputFile, memory: MemoryPath = DEFAULT_MEMORY, as_json: AsJson = False) -> None:
     """Write the whole memory to another file; it may be in use meanwhile.
 
-    To go back to it, put it in the memory's place while nobody has that open.
+    To go back to it, put it in the memory's place while nobody has that open, and delete the -wal and -shm files that
+    are left there.
     """
     from shared_core.store import Store
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from shared_core.errors import InvalidInputError
 from shared_core.store.anticipating import anticipation_faults, drop_anticipations
 from shared_core.store.checking import decode_name, unusable_concept, unusable_link
 from shared_core.store.dialect import dialect_of
-from shared_core.store.reading import CHUNK, chunks, decode_entry, encode_name
+from shared_core.store.reading import CHUNK, chunks, encode_entry, encode_name
+from shared_core.store.recovering import recover_entry, recovered_id
 from shared_core.store.scoring import drop_models, score_faults
 from shared_core.store.tables import anticipations, concepts, entries, links, models, namespaces, scores
 from shared_core.store.writing import bump, due_surfaces, settle
@@ -122,35 +123,25 @@ def _mend_entries(connection: Connection, namespace: int) -> Iterator[str]:
     while rows := connection.execute(query.where(entries.c.seq > last)).all():
         for row in rows:
             this = (entries.c.namespace == namespace) & (entries.c.seq == row.seq)
-            unreadable = _unreadable(row)
-            if unreadable is None:
+            entry, unread = recover_entry(row._asdict())
+            if entry is None:
                 for table in (links, anticipations):
                     connection.execute(delete(table).where(table.c.namespace == namespace, table.c.seq == row.seq))
                 connection.execute(delete(entries).where(this))
                 yield f"removed entry {row.seq}, which holds no text"
                 continue
-            values: dict[str, Any] = dict.fromkeys(unreadable)
-            digest = decode_entry(_without(row, unreadable)).digest
-            if unreadable or digest != row.digest:
-                connection.execute(update(entries).where(this).values(digest=digest, **values))
-                yield f"entry {row.seq}: {', '.join([*unreadable, 'digest'])} set anew"
+            if entry.id is None:
+                entry = entry.with_id(recovered_id(row.seq, partial(_is_taken, connection, namespace)))
+            if unread or entry.digest != row.digest:
+                connection.execute(update(entries).where(this).values(encode_entry(entry)))
+                named = f", it is {entry.id!r} now" if "id" in unread else ""
+                yield f"entry {row.seq}: {', '.join([*unread, 'digest'])} set anew{named}"
         last = rows[-1].seq
 
 
-def _unreadable(row: Row[Any]) -> tuple[str, ...] | None:
-    """The fields that have to be left out so that an entry can be read; ``None`` if nothing would be left."""
-    optional = ("metadata", "occurred_at", "caption", "session", "speaker")
-    for without in ((), *((name,) for name in optional), optional):
-        try:
-            decode_entry(_without(row, without))
-        except (InvalidInputError, ValueError, TypeError, RecursionError):
-            continue
-        return without
-    return None
-
-
-def _without(row: Row[Any], fields: tuple[str, ...]) -> Any:  # noqa: ANN401 - a row, as far as reading goes
-    return type("Row", (), {**row._mapping, **dict.fromkeys(fields)})
+def _is_taken(connection: Connection, namespace: int, id: str) -> bool:
+    query = select(entries.c.seq).where(entries.c.namespace == namespace, entries.c.id == id)
+    return connection.execute(query).first() is not None
 
 
 def _remove_links(connection: Connection, namespace: int) -> set[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +16,20 @@ from shared_core.store.checking import decode_name
 from shared_core.store.placing import companions
 from shared_core.store.recovering import FIELDS, recover_entry, recovered_id
 
-_COLUMNS: Final = ", ".join(("rowid", "namespace", "digest", *FIELDS))
+_COLUMNS: Final = ("rowid", "namespace", "digest", *FIELDS)
 _INDEXES: Final = {
-    "sqlite_autoindex_entries_1": ("namespace", "seq"),
-    "sqlite_autoindex_entries_2": ("namespace", "id"),
-    "entries_by_digest": ("namespace", "digest"),
-    "entries_by_change": ("namespace", "changed"),
+    "INDEXED BY sqlite_autoindex_entries_1": ("namespace", "seq"),
+    "INDEXED BY sqlite_autoindex_entries_2": ("namespace", "id"),
+    "INDEXED BY entries_by_digest": ("namespace", "digest"),
+    "INDEXED BY entries_by_change": ("namespace", "changed"),
+    "NOT INDEXED": ("rowid",),
 }
+"""Where the numbers of all rows stand, and in which order."""
 _TOGETHER: Final = 256
 _LEAST_ROW: Final = 64
 """Bytes that no entry's row stays below: the digest alone has as many."""
-_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+_UNREAD: Final = b"\xff"
+"""In place of a value that cannot be read: no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ def read_salvageable(path: Path, scratch: Path) -> Iterator[tuple[tuple[str, ...
     with _readable(path, scratch) as connection:
         names = _read_names(connection)
         taken: dict[tuple[str, ...], dict[str, str]] = {}
-        for row in _rows(connection, path.stat().st_size // _LEAST_ROW):
+        for row in _rows(connection):
             if isinstance(row, Lost):
                 yield row
                 continue
@@ -81,8 +84,7 @@ def read_salvageable(path: Path, scratch: Path) -> Iterator[tuple[tuple[str, ...
             if entry.id is not None and known.get(entry.id) == entry.digest:
                 continue  # the same one again: two pages of the file lead to it
             if entry.id is None or entry.id in known:
-                if entry.id is not None:
-                    remarks.append("another entry has its id")
+                remarks += [] if entry.id is None else ["another entry has its id"]
                 entry = entry.with_id(recovered_id(number, known.__contains__))
                 remarks.append(f"carried over as {entry.id}")
             assert entry.id is not None
@@ -106,7 +108,10 @@ def _readable(path: Path, scratch: Path) -> Iterator[sqlite3.Connection]:
                 f"nothing can be read of {path} ({error}): the file was left as it is; restore a backup or an export"
             ) from error
     with closing(connection):
-        yield connection
+        try:
+            yield connection
+        except sqlite3.Error as error:
+            raise StoreError(f"{path} cannot be read on ({error}): the file was left as it is") from error
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -152,87 +157,83 @@ def _read_names(connection: sqlite3.Connection) -> dict[object, tuple[str, ...]]
     return names
 
 
-def _rows(connection: sqlite3.Connection, most: int) -> Iterator[tuple[Any, ...] | Lost]:
-    """The rows of the table, as far as they can be read, in order.
+def _rows(connection: sqlite3.Connection) -> Iterator[tuple[Any, ...] | Lost]:
+    """The rows of the table, as far as they can be read: in order up to where something is in the way.
 
-    Read upwards until something is in the way, then downwards from the end. Between the two, rows are looked for one by
-    one: those that the indexes name and, if no index is whole either, as many more as the file has room for.
+    From there on rows are looked for by their numbers: those that the indexes name, or the table's end, and, if none of
+    these is whole, as many more as the file has room for.
     """
-    first = _LOWEST
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    most = pages * size // _LEAST_ROW
+    seen: set[int] = set()
     try:
-        for row in _scan(connection, _COLUMNS, first, _HIGHEST):
+        for row in connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM entries NOT INDEXED"):  # noqa: S608
+            seen.add(row[0])
             yield row
-            first = row[0] + 1
+            if len(seen) > most:
+                raise sqlite3.DatabaseError("more rows than there is room for")
         return
     except sqlite3.DatabaseError:
-        after = _readable_from(connection, first)
-    known, whole = _known_rows(connection, first, after)
-    start = max(first, 1)
-    counted = range(start, start if whole else max(start, min(after, start + most)))
-    below = [number for number in known if number < counted.start]
-    above = [number for number in known if number >= counted.stop]
-    yield from _joined(found for some in (below, counted, above) for found in _between(connection, some))
-    yield from _scan(connection, _COLUMNS, after, _HIGHEST)
+        known, whole = _known_rows(connection)
+    known -= seen
+    counted = range(0 if whole else most + 1)
+    others = sorted(number for number in known if number not in counted)
+    for numbers in (counted, others):
+        found = _look_up(connection, numbers, known)
+        yield from _joined(one for one in found if (one.first if isinstance(one, Lost) else one[0]) not in seen)
 
 
-def _scan(
-    connection: sqlite3.Connection, columns: str, low: int, high: int, order: str = "ASC"
-) -> Iterator[tuple[Any, ...]]:
-    """Rows in the order of their numbers, which come first; other orders are damage, and might never end."""
-    if low > high:
-        return
-    query = f"SELECT {columns} FROM entries NOT INDEXED WHERE rowid BETWEEN ? AND ? ORDER BY rowid {order}"  # noqa: S608
-    last = None
-    for row in connection.execute(query, (low, high)):
-        if last is not None and (row[0] > last) != (order == "ASC"):
-            raise sqlite3.DatabaseError("its rows are out of order")
-        last = row[0]
-        yield row
-
-
-def _readable_from(connection: sqlite3.Connection, low: int) -> int:
-    """The lowest number from which on all rows can be read."""
-    after = _HIGHEST + 1
-    try:
-        for row in _scan(connection, _COLUMNS, low, _HIGHEST, "DESC"):
-            after = row[0]
-    except sqlite3.DatabaseError:
-        return after
-    return after
-
-
-def _known_rows(connection: sqlite3.Connection, low: int, after: int) -> tuple[list[int], bool]:
-    """The numbers that the indexes name within bounds, ascending, and whether one of them could be read whole."""
+def _known_rows(connection: sqlite3.Connection) -> tuple[set[int], bool]:
+    """The numbers that the indexes and the table itself name, and whether one of them could be read whole."""
     found: set[int] = set()
     whole = False
     for index, columns in _INDEXES.items():
         for order in ("ASC", "DESC"):  # from both ends, as far as it can be read
             sorting = ", ".join(f"{column} {order}" for column in columns)
-            query = f"SELECT rowid FROM entries INDEXED BY {index} ORDER BY {sorting}"  # noqa: S608
             try:
-                found.update(number for (number,) in connection.execute(query) if low <= number < after)
-                whole = True
+                rows = connection.execute(f"SELECT rowid FROM entries {index} ORDER BY {sorting}")  # noqa: S608
+                found.update(number for (number,) in rows)
             except sqlite3.DatabaseError:
                 continue
+            whole = True
             break
-    return sorted(found), whole
+    return found, whole
 
 
-def _between(connection: sqlite3.Connection, numbers: Sequence[int]) -> Iterator[tuple[Any, ...] | Lost]:
+def _look_up(
+    connection: sqlite3.Connection, numbers: Sequence[int], known: Collection[int]
+) -> Iterator[tuple[Any, ...] | Lost]:
     """Rows from the first to the last of some numbers, halving what cannot be read down to single ones."""
+    query = f"SELECT {', '.join(_COLUMNS)} FROM entries NOT INDEXED WHERE rowid BETWEEN ? AND ?"  # noqa: S608
     for start in range(0, len(numbers), _TOGETHER):
         waiting = [numbers[start : start + _TOGETHER]]
         while waiting:
             some = waiting.pop()
             try:
-                rows = list(_scan(connection, _COLUMNS, some[0], some[-1]))
+                rows = connection.execute(query, (some[0], some[-1])).fetchall()
             except sqlite3.DatabaseError as error:
                 if len(some) == 1:
-                    yield Lost(some[0], some[0], str(error))
+                    yield _in_parts(connection, some[0]) or Lost(some[0], some[0], str(error))
                 else:
                     waiting += [some[len(some) // 2 :], some[: len(some) // 2]]
-            else:
-                yield from rows
+                continue
+            yield from rows
+            there = {row[0] for row in rows}
+            yield from (Lost(one, one, "not where it should be") for one in some if one in known and one not in there)
+
+
+def _in_parts(connection: sqlite3.Connection, number: int) -> tuple[Any, ...] | None:
+    """A row of which some columns lie on a page that cannot be read; ``None`` if too little is left."""
+    parts: list[Any] = []
+    for column in _COLUMNS:
+        query = f"SELECT {column} FROM entries NOT INDEXED WHERE rowid = ?"  # noqa: S608
+        try:
+            parts += connection.execute(query, (number,)).fetchone() or (_UNREAD,)
+        except sqlite3.DatabaseError:
+            parts.append(_UNREAD)
+    found = dict(zip(_COLUMNS, parts, strict=True))
+    return None if _UNREAD in (found["rowid"], found["namespace"], found["text"]) else tuple(parts)
 
 
 def _joined(found: Iterable[tuple[Any, ...] | Lost]) -> Iterator[tuple[Any, ...] | Lost]:

@@ -36,7 +36,8 @@ class Salvaged:
 
     Attributes:
         entries: Entries that are in the new memory.
-        lost: What could not be read.
+        lost: What could not be read, or not as it was stored; entries that were carried over with less than they had,
+            or under another id, are named here, too.
     """
 
     entries: int
@@ -58,8 +59,9 @@ def repair_memory(path: str | Path) -> Mended:
         if any(fault.kind == "file" for fault in faults):
             reason = next(fault.what for fault in faults if fault.kind == "file")
             raise StoreError(
-                f"the database {path} itself is damaged ({reason}): nothing was changed; restore a backup, or carry "
-                "over what can be read with `scg repair --into NEW_FILE`"
+                f"the database {path} itself is damaged ({reason}): nothing was changed; restore a backup in its place "
+                "and delete the -wal and -shm files beside it, or carry over what can be read with `scg repair --into "
+                "NEW_FILE`"
             )
         if not faults:
             return Mended((), 0, None)
@@ -90,12 +92,13 @@ def rebuild_memory(path: str | Path) -> Mended:
 def salvage_memory(damaged: str | Path, into: str | Path) -> Salvaged:
     """Carry every entry that can be read over to a new memory, in which all else is made anew.
 
-    The damaged file is left as it is. Entries then wait for assimilation.
+    The damaged file is left as it is, and nobody else should be using it; it may be cut short, or where nothing can be
+    written. The new one appears whole or not at all. Entries then wait for assimilation.
 
     Raises:
         InvalidInputError: if the new file exists already.
         NotFoundError: if there is no damaged file.
-        StoreError: if nothing can be read of it, or the new file cannot be written.
+        StoreError: if none of its tables can be recognised, or the new file cannot be written.
     """
     target = check_path(into)
     source = parse_location(damaged)
