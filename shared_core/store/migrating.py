@@ -30,7 +30,7 @@ def migrate_memory(source: str | Path, target: str | Path) -> list[CopiedNamespa
 
     Raises:
         NotFoundError: if there is no memory to copy.
-        InvalidInputError: if there is something at the target.
+        InvalidInputError: if there is something at the target, or left beside it.
         StoreError: if the source does not fit together, or the target cannot be written. Nothing is at the target then.
     """
     place = parse_location(target)

@@ -66,7 +66,7 @@ class Store:
             NotAMemoryError: if the file is something else; it is left untouched.
             StoreVersionError: if a newer version wrote the file; it is left untouched.
             StoreUnavailableError: if it cannot be opened for writing.
-            StoreError: if it is damaged.
+            StoreError: if it is damaged, or gone while its log is still there.
         """
         place = parse_location(path_or_url)
         return cls(_on_server(place, create=create) if isinstance(place, URL) else FileAccess(place, create=create))
@@ -372,9 +372,10 @@ class Store:
     def back_up(self, path: str | Path) -> Path:
         """Write the memory as of one moment to a new SQLite file, which appears whole or not at all.
 
-        Readers and writers go on meanwhile. The copy is a memory like any other: open it, or put it in the place of
-        the old one while nobody has that open (and remove that one's ``-wal`` and ``-shm`` files, which belong to no
-        other). Into a database it goes with :func:`.migrate_memory`.
+        Nobody may read the copy who may not read the memory's file. Readers and writers go on meanwhile. The copy is a
+        memory like any other: open it, or put it in the place of the old one while nobody has that open (and remove
+        that one's ``-wal`` and ``-shm`` files, which belong to no other). Into a database it goes with
+        :func:`.migrate_memory`.
 
         Args:
             path: The file to write. An older one there is replaced.
@@ -383,8 +384,9 @@ class Store:
             The path of the copy.
 
         Raises:
-            InvalidInputError: if ``path`` is the memory itself, or not a file.
-            StoreUnavailableError: if the file cannot be written; an older one is kept.
+            InvalidInputError: if ``path`` is the memory itself or a file beside it, or not a file.
+            StoreUnavailableError: if the file cannot be written, or is a memory that somebody has open; an older one
+                is kept.
             StoreError: if the memory is damaged.
         """
         return self._access.back_up(path)

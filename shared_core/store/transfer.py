@@ -29,14 +29,15 @@ _MAX_LINE_BYTES = 16 * 2**20
 
 
 def export_namespace(store: Store, namespace: tuple[str, ...], path: str | Path) -> int:
-    """Write the namespace to a file, which appears whole or not at all.
+    """Write the namespace to a file, which appears whole or not at all, and which only its owner may read.
 
     Returns:
         How many entries were written.
 
     Raises:
-        InvalidInputError: if ``path`` is the memory itself, or not a file.
-        StoreUnavailableError: if the file cannot be written; an older one is kept.
+        InvalidInputError: if ``path`` is the memory itself or a file beside it, or not a file.
+        StoreUnavailableError: if the file cannot be written, or is a memory that somebody has open; an older one is
+            kept.
     """
     name = check_namespace(namespace)
     target = check_path(path)
@@ -66,6 +67,7 @@ def import_namespace(
         progress: Called with the number of entries read so far, and how many the file announces.
 
     Raises:
+        InvalidInputError: if ``path`` is none.
         FormatError: if the file is missing, of an unknown version, cut short, or a line is wrong; nothing of
             it was stored.
     """
