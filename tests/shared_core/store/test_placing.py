@@ -13,6 +13,7 @@ import pytest
 from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError, SCGError, StoreError, StoreUnavailableError
 from shared_core.store import EntryWrite, Store, export_namespace, import_namespace, migrate_memory, placing
+from shared_core.store import sqlite as sqlite_engine
 from shared_core.upkeep import check_memory, repair_memory, salvage_memory
 
 ANNA = ("anna",)
@@ -205,6 +206,23 @@ def test_a_memory_whose_file_is_gone_is_not_begun_anew_over_its_log(tmp_path):
         assert log.read_bytes() == content
     log.unlink()
     Store.open(old).close()
+
+
+def test_a_memory_that_is_replaced_while_it_is_opened_is_not_used(source, tmp_path, monkeypatch):
+    """The connection would be to the old file, and its log would lie beside the new one."""
+    other = fill(tmp_path / "other.db", 3)
+    open_engine = sqlite_engine.open_engine
+
+    def replaced(path, **options):
+        engine = open_engine(path, **options)
+        other.replace(path)
+        return engine
+
+    monkeypatch.setattr(sqlite_engine, "open_engine", replaced)
+    with pytest.raises(StoreUnavailableError, match="open it again"):
+        Store.open(source)
+    monkeypatch.undo()
+    assert len(ids(source)) == 3
 
 
 def test_a_place_that_no_entry_has_is_refused(source):
