@@ -219,7 +219,7 @@ class SchemaMemory(Memory):
             use_model: Let the model infer concepts now. Without it thousands of entries a second are stored,
                 recalled by what they say, and :meth:`consolidate` lets the model catch up.
             dedupe: Store no second copy of an entry that differs from one in the memory in its id only.
-            progress: Told how far a long call is.
+            progress: Told how far a long call is. It may read from the memory; what stores is refused.
 
         Returns:
             Ids, in order, and the numbers of entries added, updated and unchanged.
@@ -597,6 +597,8 @@ class SchemaMemory(Memory):
 
     async def _run(self, pool: Executor, call: Callable[[], _T]) -> _T:
         self._engine.check_process()
+        if pool is self._threads.writer:
+            self._threads.refuse_nested()
         try:
             future = asyncio.get_running_loop().run_in_executor(pool, call)
         except RuntimeError as error:
@@ -607,7 +609,7 @@ class SchemaMemory(Memory):
     def _writing(self) -> Iterator[None]:
         """Writers take turns."""
         self._engine.check_process()  # before a lock that a forked process may have inherited locked
-        with self._write_lock:
+        with self._threads.storing(), self._write_lock:
             yield
 
     def _current(self) -> Snapshot:

@@ -34,6 +34,7 @@ class FileAccess(Access):
         # Threads queue here rather than at SQLite's lock, which is polled.
         self._lock = threading.Lock()
         self._turns = 0
+        self._holder: int | None = None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -94,8 +95,12 @@ class FileAccess(Access):
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        # As with another process's lock, the wait ends when nobody gets on: a call from inside a write's iterator
-        # would wait for itself.
+        if self._holder == threading.get_ident():  # a call from inside a write's iterator
+            raise StoreError(
+                f"the memory {self.location} is being used by a call that this one was made from, and would wait for: "
+                "nothing of this call was stored; make it when the other one has returned"
+            )
+        # As with another process's lock, the wait ends when nobody gets on.
         seen = self._turns
         while not self._lock.acquire(timeout=sqlite.BUSY_SECONDS):
             if self._turns == seen:
@@ -105,9 +110,11 @@ class FileAccess(Access):
                 )
             seen = self._turns
         self._turns += 1
+        self._holder = threading.get_ident()
         try:
             yield
         finally:
+            self._holder = None
             self._lock.release()
 
     def _check_same_file(self, path: Path) -> None:

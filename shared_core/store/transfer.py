@@ -88,7 +88,9 @@ def import_namespace(
     with _readable(source):
         file = source.open("rb")
     with file:
-        return store.write(namespace, _read_entries(file, source, progress))
+        entries = _read_entries(file, source, progress)
+        # A memory that is kept nowhere has one connection: what is told of the progress could not read from it.
+        return store.write(namespace, list(entries) if store.location is None else entries)
 
 
 def exported_namespace(path: str | Path) -> tuple[str, ...] | None:
