@@ -96,9 +96,9 @@ class FileAccess(Access):
     @contextmanager
     def _turn(self) -> Iterator[None]:
         if self._holder == threading.get_ident():  # a call from inside a write's iterator
-            raise StoreError(
-                f"the memory {self.location} is being used by a call that this one was made from, and would wait for: "
-                "nothing of this call was stored; make it when the other one has returned"
+            raise StoreUnavailableError(
+                f"another call, which this one was made from, uses the memory {self.location}, and would be waited for "
+                "for ever: nothing of this call was stored; make it when the other one has returned"
             )
         # As with another process's lock, the wait ends when nobody gets on.
         seen = self._turns
