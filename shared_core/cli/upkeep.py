@@ -17,9 +17,10 @@ _EXIT_FAULTS = 1
 
 
 def check(memory: MemoryPath = DEFAULT_MEMORY, as_json: AsJson = False) -> None:
-    """Check the whole memory: the file, its rows, and the tries and graphs made of them.
+    """Check the whole memory as of one moment: the file, its rows, and the tries and graphs made of them.
 
-    It may be in use meanwhile. The exit code is 1 if anything does not fit together.
+    It may be in use meanwhile. What a model inferred is not known without it, so of that only what cannot be is found;
+    'scg repair --rebuild' makes it anew. The exit code is 1 if anything does not fit together.
     """
     from shared_core.upkeep import check_memory
 

@@ -38,6 +38,7 @@ class FileAccess(Access):
         # Threads queue here rather than at SQLite's lock, which is polled.
         self._lock = threading.Lock()
         self._turns = 0
+        self._holder: int | None = None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -98,8 +99,12 @@ class FileAccess(Access):
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        # As with another process's lock, the wait ends when nobody gets on: a call from inside a write's iterator
-        # would wait for itself.
+        if self._holder == threading.get_ident():  # a call from inside a write's iterator
+            raise StoreUnavailableError(
+                f"another call, which this one was made from, uses the memory {self.location}, and would be waited for "
+                "for ever: nothing of this call was stored; make it when the other one has returned"
+            )
+        # As with another process's lock, the wait ends when nobody gets on.
         seen = self._turns
         while not self._lock.acquire(timeout=sqlite.BUSY_SECONDS):
             if self._turns == seen:
@@ -109,9 +114,11 @@ class FileAccess(Access):
                 )
             seen = self._turns
         self._turns += 1
+        self._holder = threading.get_ident()
         try:
             yield
         finally:
+            self._holder = None
             self._lock.release()
 
     def _check_same_file(self, path: Path) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import URL, Connection
 from shared_core.entry import MemoryEntry, check_ids, check_namespace, check_text
 from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError, UnsupportedError
 from shared_core.store import anticipating, loading, reading, scoring, writing
-from shared_core.store.access import Access
+from shared_core.store.access import Access, OneMoment
 from shared_core.store.checking import Fault, find_faults
 from shared_core.store.collector import collector_paused
 from shared_core.store.file_access import FileAccess
@@ -220,17 +220,27 @@ class Store:
             return anticipating.read_anticipations(connection, name, fingerprint, state, known)
 
     @contextmanager
-    def scan(self, namespace: Name) -> Iterator[tuple[int, Iterator[EntryWrite]]]:
+    def at_one_moment(self) -> Iterator[Store]:
+        """A store for reading alone, in which all calls see the memory as it is now; it ends with the block.
+
+        Until then an erasure cannot be wiped from the file.
+        """
+        with self._access.reading() as connection:
+            yield Store(OneMoment(self._access, connection))
+
+    @contextmanager
+    def scan(self, namespace: Name, *, unvouched: bool = False) -> Iterator[tuple[int, Iterator[EntryWrite]]]:
         """The number of entries, and the entries as they would be written, in order, from one moment.
 
         Only a few hundred entries are in memory at a time. The moment ends with the ``with`` block, and until
-        then an erasure cannot be wiped from the file.
+        then an erasure cannot be wiped from the file. ``unvouched``: only those entries that an earlier version stored,
+        without noting with which links.
         """
         with self._namespace(check_namespace(namespace), write=False) as (connection, number):
             if number is None:
                 yield 0, iter(())
             else:
-                yield reading.count_entries(connection, number), self._scan(connection, number)
+                yield reading.count_entries(connection, number), self._scan(connection, number, unvouched)
 
     def known(self, namespace: Name, ids: Collection[str]) -> dict[str, Known]:
         """Those of the ids that are stored, with the digest of their content."""
@@ -418,9 +428,9 @@ class Store:
         except (ValueError, TypeError, LookupError, OverflowError) as error:
             raise self._access.damaged(f"{type(error).__name__}: {error}") from error
 
-    def _scan(self, connection: Connection, number: int) -> Iterator[EntryWrite]:
+    def _scan(self, connection: Connection, number: int, unvouched: bool) -> Iterator[EntryWrite]:
         with self._sound():
-            yield from reading.read_writes(connection, number)
+            yield from reading.read_writes(connection, number, unvouched=unvouched)
 
 
 def _on_server(url: URL, *, create: bool) -> Access:

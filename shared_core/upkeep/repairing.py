@@ -11,6 +11,7 @@ from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError, StoreError
 from shared_core.evolution import said_concepts
 from shared_core.store import EntryWrite, Lost, Store, check_path, draft, parse_location, read_salvageable
+from shared_core.upkeep.checking import check_store, unlikely
 
 _TOGETHER = 500
 
@@ -47,6 +48,9 @@ class Salvaged:
 def repair_memory(path: str | Path) -> Mended:
     """Mend everything that a check finds, but for damage to the database itself.
 
+    An entry whose links are not those that it was stored with is distilled again by what it says, without the model.
+    What a check cannot know, such as a link that a model inferred and that is gone, :func:`rebuild_memory` makes anew.
+
     If there is something to mend, a copy of the memory as it was is kept beside its file first. It holds all that was
     remembered: delete it when the repair has proved good. Of a database no copy is made: back it up before.
 
@@ -55,7 +59,7 @@ def repair_memory(path: str | Path) -> Mended:
         StoreError: if the database itself is damaged, which :func:`salvage_memory` is for; nothing was changed.
     """
     with Store.open(path, create=False) as store:
-        faults = store.check()
+        faults = check_store(store).faults
         if any(fault.kind == "file" for fault in faults):
             reason = next(fault.what for fault in faults if fault.kind == "file")
             raise StoreError(
@@ -68,7 +72,9 @@ def repair_memory(path: str | Path) -> Mended:
         kept = _keep(store)
         repaired = store.repair()
         waiting = sum(_distil_again(store, name, store.get(name, ids)) for name, ids in repaired.bare.items())
-        return Mended(repaired.done, waiting, kept)
+        again = sum(_distil_again(store, info.name, _unlikely(store, info.name)) for info in store.namespaces())
+        done = (*repaired.done, f"distilled {waiting + again} entries anew") if waiting + again else repaired.done
+        return Mended(done, waiting + again, kept)
 
 
 def rebuild_memory(path: str | Path) -> Mended:
@@ -144,6 +150,10 @@ def _entries(store: Store, name: tuple[str, ...]) -> Iterator[MemoryEntry]:
     while page := store.page(name, last):
         yield from (held.entry for held in page)
         last = page[-1].seq
+
+
+def _unlikely(store: Store, name: tuple[str, ...]) -> list[MemoryEntry]:
+    return [entry for entry, _ in unlikely(store, name)]
 
 
 def _distil_again(store: Store, name: tuple[str, ...], entries: Iterable[MemoryEntry]) -> int:
