@@ -16,7 +16,12 @@ JSON: TypeAlias = "None | bool | int | float | str | Sequence[JSON] | Mapping[st
 
 DEFAULT_NAMESPACE: tuple[str, ...] = ("default",)
 
+MAX_ENTRY_BYTES = 16 * 2**20
+"""Of an entry as JSON: what may be remembered. An import reads longer lines, for a line holds its concepts as well."""
+
+_PLAIN = frozenset((str, type(None)))
 _MAX_JSON_DEPTH = 32
+_MAX_INTEGER_BITS = 14_284  # all of them are 4,300 digits at most, which Python reads without being told to
 _MAX_NAMESPACE_CHARACTERS = 1024
 
 
@@ -32,7 +37,7 @@ class MemoryEntry:
         session: The conversation or document it belongs to. Neighbours in a session are an episode.
         occurred_at: When it was said. Naive times are kept naive: no time zone is assumed.
         caption: What an attached image shows; it counts as text of the entry.
-        metadata: Any JSON object; returned unchanged and usable in filters.
+        metadata: Any JSON object; copied, returned as JSON has it, and usable in filters.
 
     Raises:
         InvalidInputError: if a field has the wrong type, the text is empty, or it holds a
@@ -58,14 +63,23 @@ class MemoryEntry:
             check_text(self.session, "session")
         if self.caption is not None:
             check_text(self.caption, "caption")
+        if not {type(self.text), type(self.id), type(self.speaker), type(self.session), type(self.caption)} <= _PLAIN:
+            self._make_plain()
         if self.id is not None and not self.id.strip():
             raise InvalidInputError("the id is empty: pass a non-empty id, or None to have one generated")
         if self.occurred_at is not None and not isinstance(self.occurred_at, datetime):
             raise InvalidInputError(f"occurred_at must be a datetime, not {type(self.occurred_at).__name__}")
-        if self.metadata or type(self.metadata) is not dict:
-            check_metadata(self.metadata)
+        if type(self.metadata) is not dict or self.metadata:
+            object.__setattr__(self, "metadata", plain_metadata(self.metadata))
         if not (self.caption or self.metadata or self.text.strip()):
             raise InvalidInputError("the text is empty: an entry needs some text, a caption or metadata")
+
+    def _make_plain(self) -> None:
+        """Keep, of texts of some other class, the texts themselves: databases take them as they like, or not at all."""
+        for name in ("text", "id", "speaker", "session", "caption"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, str.__str__(value))
 
     @property
     def is_silent(self) -> bool:
@@ -141,15 +155,28 @@ def check_text(value: object, name: str) -> None:
 
 
 def check_entries(what: object, source: Mapping[str, Any]) -> list[MemoryEntry]:
-    """What is to be remembered, a text or one entry or many, as a list of entries.
+    """What is to be remembered, a text or one entry or many, as a list of entries, each small enough to be exported.
 
     Args:
         what: It.
         source: Of a text: fields of :class:`MemoryEntry`; those that are not given are ``None``.
 
     Raises:
-        InvalidInputError: if it is none of these, or entries come with a source.
+        InvalidInputError: if it is none of these, or entries come with a source, or one is too large.
     """
+    entries = _as_entries(what, source)
+    for entry in entries:
+        size = len(json.dumps(entry.to_dict(), ensure_ascii=False).encode())
+        if size > MAX_ENTRY_BYTES:
+            which = "" if entry.id is None else f" {entry.id!r:.80}"
+            raise InvalidInputError(
+                f"the entry{which} has {size:,} bytes, and {MAX_ENTRY_BYTES:,} are the most: store it in pieces, or "
+                "keep it elsewhere and its address in the metadata"
+            )
+    return entries
+
+
+def _as_entries(what: object, source: Mapping[str, Any]) -> list[MemoryEntry]:
     given = {name: value for name, value in source.items() if value is not None}
     if isinstance(what, str):
         return [MemoryEntry(what, **given)]
@@ -157,7 +184,7 @@ def check_entries(what: object, source: Mapping[str, Any]) -> list[MemoryEntry]:
         raise InvalidInputError("entries bring their own source: pass keyword arguments with a text only")
     if isinstance(what, MemoryEntry):
         return [what]
-    if not isinstance(what, Iterable) or isinstance(what, Mapping):
+    if not isinstance(what, Iterable) or isinstance(what, Mapping | bytes | bytearray | memoryview):
         raise InvalidInputError(f"expected a text or MemoryEntry objects, not {type(what).__name__}")
     entries = list(what)
     for entry in entries:
@@ -181,38 +208,50 @@ def check_ids(ids: object) -> list[str]:
     return list(dict.fromkeys(ids))
 
 
-def check_metadata(metadata: object) -> None:
-    """Refuse metadata that JSON cannot carry unchanged.
+def plain_metadata(metadata: object) -> dict[str, Any]:
+    """Metadata as JSON carries it: dictionaries, lists, texts and numbers alone, none of them the caller's own object.
 
     Raises:
         InvalidInputError: if it is not an object of JSON values with text keys, or nests too deep.
     """
     if not isinstance(metadata, Mapping):
         raise InvalidInputError(f"metadata must be a JSON object, not {type(metadata).__name__}")
-    _check_json(metadata, "metadata", 0)
+    try:
+        plain: dict[str, Any] = _plain_json(metadata, "metadata", 0)
+    except InvalidInputError:
+        raise
+    except Exception as error:  # a caller's own mapping may fail as it likes
+        raise InvalidInputError(f"metadata cannot be read ({type(error).__name__}): pass a dictionary") from error
+    return plain
 
 
-def _check_json(value: object, where: str, depth: int) -> None:
+def _plain_json(value: object, where: str, depth: int) -> Any:  # noqa: ANN401 - a JSON value
     if depth > _MAX_JSON_DEPTH:
         raise InvalidInputError(f"{where.split('.')[0]} nests deeper than {_MAX_JSON_DEPTH} levels")
-    if value is None or isinstance(value, bool | int):
-        return
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise InvalidInputError(f"{where} holds {value}, which JSON cannot carry")
-        return
+    if value is None or isinstance(value, bool):
+        return value
     if isinstance(value, str):
         check_text(value, where)
-        return
+        return str.__str__(value)  # of a subclass, such as an enumeration, the text itself
+    if isinstance(value, int):
+        if value.bit_length() > _MAX_INTEGER_BITS:
+            raise InvalidInputError(f"{where} holds a whole number of more than 4,300 digits, which no reader takes")
+        return int.__int__(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidInputError(f"{where} holds {float.__float__(value)}, which JSON cannot carry")
+        return float.__float__(value)
     if isinstance(value, Mapping):
+        plain: dict[str, Any] = {}
         for key, item in value.items():
             check_text(key, f"key in {where}")
-            _check_json(item, f"{where}.{key}", depth + 1)
-        return
+            name = str.__str__(key)
+            if name in plain:
+                raise InvalidInputError(f"{where} holds the key {name!r:.80} twice")
+            plain[name] = _plain_json(item, f"{where}.{name}", depth + 1)
+        return plain
     if isinstance(value, list | tuple):
-        for item in value:
-            _check_json(item, where, depth + 1)
-        return
+        return [_plain_json(item, where, depth + 1) for item in value]
     raise InvalidInputError(f"{where} holds a {type(value).__name__}, which JSON cannot carry")
 
 

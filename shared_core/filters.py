@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from shared_core.entry import JSON, MemoryEntry, check_metadata, check_text, parse_time
+from shared_core.entry import JSON, MemoryEntry, check_text, parse_time, plain_metadata
 from shared_core.errors import InvalidInputError, UnsupportedError
 
 
@@ -43,7 +43,7 @@ class Filter:
                 raise InvalidInputError(f"{name} must be a datetime, not {type(value).__name__}")
         if self.after and self.before and instant(self.after) >= instant(self.before):
             raise InvalidInputError(f"no time is after {self.after} and before {self.before}: swap them")
-        check_metadata(self.metadata)
+        object.__setattr__(self, "metadata", plain_metadata(self.metadata))
 
     @property
     def is_empty(self) -> bool:

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -220,10 +221,11 @@ class SchemaMemory(Memory):
             use_model: Let the model infer concepts now. Without it thousands of entries a second are stored,
                 recalled by what they say, and :meth:`consolidate` lets the model catch up.
             dedupe: Store no second copy of an entry that differs from one in the memory in its id only.
-            progress: Told how far a long call is.
+            progress: Told how far a long call is. It may read from the memory; what stores is refused.
 
         Returns:
-            Ids, in order, and the numbers of entries added, updated and unchanged.
+            Ids, in order, and the numbers of entries added, updated and unchanged, and of those that the memory's
+            retention then erased.
 
         Raises:
             InvalidInputError: if an entry cannot be stored; none of them was.
@@ -238,8 +240,11 @@ class SchemaMemory(Memory):
             if use_model and self._needs_model(named):
                 self._engine.voice()  # before anything is stored: a model that cannot be loaded changes nothing
             remembered = self._evolution.remember(named, use_model=use_model, report=progress or _ignore)
-            self._expire()
-            return remembered
+            return self._with_expired(remembered)
+
+    def _with_expired(self, remembered: Remembered) -> Remembered:
+        erased = self._expire()
+        return replace(remembered, wiped=remembered.wiped and erased.wiped, expired=erased.entries)
 
     def _with_ids(self, entries: list[MemoryEntry], dedupe: bool) -> list[MemoryEntry]:
         if not dedupe:
@@ -492,8 +497,7 @@ class SchemaMemory(Memory):
                 path,
                 progress=lambda done, total: report(Progress("importing", done, total or done)),
             )
-            self._expire()
-            return imported
+            return self._with_expired(imported)
 
     def close(self) -> None:
         """Finish running calls and close the store, if this memory opened it; else nothing."""
@@ -599,6 +603,8 @@ class SchemaMemory(Memory):
 
     async def _run(self, pool: Executor, call: Callable[[], _T]) -> _T:
         self._engine.check_process()
+        if pool is self._threads.writer:
+            self._threads.refuse_nested()
         try:
             future = asyncio.get_running_loop().run_in_executor(pool, call)
         except RuntimeError as error:
@@ -609,7 +615,7 @@ class SchemaMemory(Memory):
     def _writing(self) -> Iterator[None]:
         """Writers take turns."""
         self._engine.check_process()  # before a lock that a forked process may have inherited locked
-        with self._write_lock:
+        with self._threads.storing(), self._write_lock:
             yield
 
     def _current(self) -> Snapshot:

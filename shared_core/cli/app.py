@@ -18,7 +18,6 @@ from shared_core.errors import FormatError, InvalidInputError, NotAMemoryError, 
 _WRONG_INPUT = (FormatError, InvalidInputError, NotAMemoryError, NotFoundError)
 _EXIT_WRONG_INPUT = 2
 _EXIT_FAILURE = 1
-_EXIT_INTERRUPTED = 130  # as shells have it; typer ends a command so
 _UsageError: Any = typer.BadParameter.__base__
 
 app = typer.Typer(
@@ -67,17 +66,8 @@ def _scg(
     pass
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the ``scg`` command.
-
-    Exit codes: 0 done, 1 something failed, 2 wrong usage or input, 130 interrupted.
-
-    Args:
-        arguments: The command line without the program's name; ``None`` takes it from the process.
-
-    Raises:
-        SystemExit: always, with the exit code.
-    """
+def run(arguments: Sequence[str] | None) -> int:
+    """Run a command and tell of its errors; returns the exit code, see :func:`shared_core.cli.main`."""
     # Threads that spin while they wait slow a pass tens of times when another process is busy.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for stream in (sys.stdout, sys.stderr):
@@ -85,18 +75,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")  # a poor terminal must not fail a command
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = app(args=given or ["--help"], prog_name="scg", standalone_mode=False)
+        # An interrupted command ends with an exit code of typer's, which is that of shells.
+        return app(args=given or ["--help"], prog_name="scg", standalone_mode=False) or 0
     except SCGError as error:
         note(f"error: {error}")
-        sys.exit(_EXIT_WRONG_INPUT if isinstance(error, _WRONG_INPUT) else _EXIT_FAILURE)
+        return _EXIT_WRONG_INPUT if isinstance(error, _WRONG_INPUT) else _EXIT_FAILURE
     except OSError as error:
         note(f"error: {error}")
-        sys.exit(_EXIT_FAILURE)
+        return _EXIT_FAILURE
     except _UsageError as error:
         note(f"error: {error.format_message()} (see `scg --help`, and `scg COMMAND --help`)")
-        sys.exit(_EXIT_WRONG_INPUT)
-    except KeyboardInterrupt:
-        code = _EXIT_INTERRUPTED
-    if code == _EXIT_INTERRUPTED:
-        note("interrupted: what was stored by then stays")
-    sys.exit(code or 0)
+        return _EXIT_WRONG_INPUT

@@ -93,17 +93,21 @@ def read_retention(older_than: str | None, keep_newest: int | None) -> Retention
     """
     if older_than is None and keep_newest is None:
         return None
+    if keep_newest is not None and keep_newest < 1:
+        raise InvalidInputError(f"--keep-newest must be at least 1, not {keep_newest}: to keep nothing, pass --all")
     return Retention(None if older_than is None else _read_age(older_than), keep_newest)
 
 
 def _read_age(text: str) -> timedelta:
     found = re.fullmatch(r"(\d+)([hdw])", text.strip(), re.ASCII)
     try:
-        if found:
+        if found and int(found[1]) > 0:
             return timedelta(**{_UNITS[found[2]]: int(found[1])})
     except (OverflowError, ValueError):  # more than the calendar, or than Python reads as a number
         pass
-    raise InvalidInputError(f"--older-than {text!r:.80} is not an age: write a number of hours, days or weeks, as 90d")
+    raise InvalidInputError(
+        f"--older-than {text!r:.80} is not an age: write a number of hours, days or weeks above 0, as 90d"
+    )
 
 
 def _read_metadata(pairs: Sequence[str]) -> dict[str, JSON]:

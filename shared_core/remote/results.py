@@ -22,7 +22,7 @@ def entries_of(body: Mapping[str, Any]) -> list[MemoryEntry]:
 
 def outcome_of(body: Mapping[str, Any]) -> WriteOutcome:
     """What a write did."""
-    return WriteOutcome(body["added"], body["updated"], body["unchanged"], tuple(body["ids"]), body["wiped"])
+    return WriteOutcome(**{**body, "ids": tuple(body["ids"])})
 
 
 def erased_of(body: Mapping[str, Any]) -> Erased:

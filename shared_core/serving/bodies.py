@@ -118,6 +118,7 @@ class RememberedBody(_Told):
     unchanged: int
     ids: list[str]
     wiped: bool
+    expired: int = 0
 
 
 class SeedBody(_Told):

@@ -48,6 +48,7 @@ class Metrics:
         """Entries were written."""
         self._entries.labels("added").inc(outcome.added)
         self._entries.labels("updated").inc(outcome.updated)
+        self._entries.labels("erased").inc(outcome.expired)
 
     def erased(self, receipt: Erased) -> None:
         """Entries were erased."""

@@ -3,8 +3,9 @@
 from shared_core.store.checking import Fault, FaultKind
 from shared_core.store.collector import collector_paused
 from shared_core.store.copying import CopiedNamespace
-from shared_core.store.location import parse_location, shown_location
+from shared_core.store.location import check_path, parse_location, shown_location
 from shared_core.store.migrating import migrate_memory
+from shared_core.store.placing import draft
 from shared_core.store.repairing import Repaired
 from shared_core.store.salvaging import Lost, read_salvageable
 from shared_core.store.state import Anticipations, NamespaceChange, NamespaceState, ScoreColumns, StoredEntry
@@ -51,7 +52,9 @@ __all__ = [
     "Store",
     "StoredEntry",
     "WriteOutcome",
+    "check_path",
     "collector_paused",
+    "draft",
     "export_namespace",
     "exported_namespace",
     "import_namespace",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import NoReturn
 from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine
@@ -70,6 +72,53 @@ class Access(ABC):
         """Refuse to go on where the memory cannot be used."""
         if self.closed:
             raise StoreError(f"the memory {self.location} was closed: open it again")
+
+
+class OneMoment(Access):
+    """The memory of another access as of one moment: all that is read is read in one transaction of it.
+
+    Errors of the database are translated where that transaction was begun.
+
+    Args:
+        access: The other access.
+        connection: Its read transaction.
+    """
+
+    def __init__(self, access: Access, connection: Connection) -> None:
+        super().__init__(access.engine, access.location, access.path)
+        self._access = access
+        self._connection = connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """The transaction."""
+        yield self._connection
+
+    def writing(self, namespace: tuple[str, ...] | None) -> NoReturn:
+        """Nothing is written at a moment that is gone."""
+        raise StoreError(f"the memory {self.location} is being read as of one moment: write to it itself")
+
+    def check_version(self, connection: Connection) -> None:
+        """See :meth:`.Access.check_version`."""
+        self._access.check_version(connection)
+
+    def wipe(self) -> bool:
+        """Nothing was erased here."""
+        return True
+
+    def back_up(self, path: str | Path) -> Path:
+        """See :meth:`.Access.back_up`."""
+        return self._access.back_up(path)
+
+    def damaged(self, what: str) -> StoreError:
+        """See :meth:`.Access.damaged`."""
+        return self._access.damaged(what)
+
+    def leave_parent(self) -> None:
+        """The other access does."""
+
+    def close(self) -> None:
+        """The other access goes on."""
 
 
 _all: WeakSet[Access] = WeakSet()

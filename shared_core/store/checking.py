@@ -16,15 +16,20 @@ from shared_core.entry import check_namespace
 from shared_core.errors import InvalidInputError
 from shared_core.store.anticipating import anticipation_faults
 from shared_core.store.dialect import Dialect, dialect_of
-from shared_core.store.reading import CHUNK, chunks, decode_entry, encode_name, grounded
+from shared_core.store.misfits import misfits
+from shared_core.store.objects import object_faults
+from shared_core.store.reading import CHUNK, chunks, decode_entry, encode_name, grounded, grounds_of
 from shared_core.store.scoring import score_faults
 from shared_core.store.tables import concepts, entries, links, namespaces
-from shared_core.store.values import MAX_WEIGHT, ORIGINS
+from shared_core.store.values import MAX_INFERRED_WEIGHT, MAX_WEIGHT, ORIGINS
 from shared_core.store.writing import due_surfaces
 
-FaultKind: TypeAlias = Literal["file", "erasure", "counter", "entry", "concept", "link", "scores", "trie", "graph"]
+FaultKind: TypeAlias = Literal[
+    "file", "erasure", "schema", "value", "counter", "entry", "concept", "link", "scores", "trie", "graph"
+]
 """Where a fault is. ``file``: the database itself; only salvaging helps. ``erasure``: bytes of erased content may be
-left. All others are mended by a repair; ``trie`` and ``graph`` are derived whenever a memory is opened."""
+left. ``schema``: an index is missing, or something was added. ``value``: a value is of the wrong kind. All others are
+mended by a repair; ``trie`` and ``graph`` are derived whenever a memory is opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,8 @@ class Fault:
 def find_faults(connection: Connection) -> Iterator[Fault]:
     """Everything that is wrong with the rows of a file, inside one read transaction.
 
-    Where the database itself is damaged, nothing else is looked at: no answer could be relied on.
+    Where the database itself is damaged, or values are of the wrong kind, nothing else is looked at: no answer could be
+    relied on.
 
     Raises:
         sqlalchemy.exc.SQLAlchemyError: if the damage does not even let it be looked at.
@@ -54,6 +60,13 @@ def find_faults(connection: Connection) -> Iterator[Fault]:
     broken = [Fault("file", what) for what in dialect.damages(connection)]
     yield from broken
     if broken:
+        return
+    yield from (Fault("schema", what) for what in object_faults(connection))
+    unlike = [
+        Fault("value", f"{count} values of {column} are not of its kind") for column, count in misfits(connection)
+    ]
+    yield from unlike
+    if unlike:
         return
     yield from (Fault("link", what) for what in dialect.strays(connection))
     clock = dialect.clock(connection)
@@ -83,7 +96,8 @@ def decode_name(encoded: object) -> tuple[str, ...] | None:
 
 def unusable_link(dialect: Dialect) -> ColumnElement[bool]:
     """That a link's weight, origin or surface cannot be."""
-    in_range = links.c.weight.between(0, MAX_WEIGHT) & dialect.is_of(links.c.weight, "real")
+    possible = grounded() | (links.c.weight > 0) & (links.c.weight <= MAX_INFERRED_WEIGHT)
+    in_range = links.c.weight.between(0, MAX_WEIGHT) & possible & dialect.is_of(links.c.weight, "real")
     known = links.c.origin.between(0, len(ORIGINS) - 1) & dialect.is_of(links.c.origin, "integer")
     worded = grounded() == dialect.is_of(links.c.surface, "text")
     return ~func.coalesce(in_range & known & worded, False)
@@ -99,6 +113,26 @@ def unusable_concept(dialect: Dialect) -> ColumnElement[bool]:
     )
 
 
+def altered_entries(connection: Connection, namespace: int) -> Iterator[int]:
+    """The places of entries whose links, but for inferred ones, are not those that they were stored with."""
+    last = -1
+    query = select(entries.c.seq, entries.c.grounds).where(entries.c.namespace == namespace)
+    query = query.order_by(entries.c.seq).limit(CHUNK)
+    linked = select(links.c.seq, concepts.c.key, links.c.surface, links.c.weight, links.c.origin)
+    linked = linked.join(
+        concepts, (concepts.c.namespace == links.c.namespace) & (concepts.c.number == links.c.concept)
+    ).where(links.c.namespace == namespace, grounded())
+    while rows := connection.execute(query.where(entries.c.seq > last)).all():
+        last = rows[-1].seq
+        found: dict[int, list[tuple[str, str, float, int]]] = {row.seq: [] for row in rows}
+        for seq, *link in connection.execute(linked.where(links.c.seq.between(rows[0].seq, last))):
+            if seq in found:
+                found[seq].append((link[0], link[1], link[2], link[3]))
+        for seq, grounds in rows:
+            if grounds is not None and grounds != grounds_of(found[seq]):
+                yield seq
+
+
 def _namespace_faults(connection: Connection, namespace: Row[Any]) -> Iterator[tuple[FaultKind, str]]:
     number = namespace.number
     for counter, column in ((namespace.next_seq, entries.c.seq), (namespace.next_concept, concepts.c.number)):
@@ -111,6 +145,8 @@ def _namespace_faults(connection: Connection, namespace: Row[Any]) -> Iterator[t
     wrong = wrong.where(links.c.namespace == number, unusable_link(dialect_of(connection)))
     for seq, concept in connection.execute(wrong):
         yield "link", f"the link of entry {seq} to concept {concept} has no usable weight, origin or surface"
+    for seq in altered_entries(connection, number):
+        yield "link", f"entry {seq} is linked to other concepts than it was stored with"
     yield from (("scores", what) for what in score_faults(connection, number).values())
     yield from (("scores", what) for what in anticipation_faults(connection, number).values())
 

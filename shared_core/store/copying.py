@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -14,10 +12,12 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, Table, select
 
-from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError
+from shared_core.errors import StoreError
 from shared_core.store import sqlite
 from shared_core.store.checking import decode_name
 from shared_core.store.dialect import dialect_of
+from shared_core.store.location import check_path
+from shared_core.store.placing import draft
 from shared_core.store.reading import CHUNK
 from shared_core.store.tables import memory_state, namespaces, schema
 
@@ -55,25 +55,32 @@ def back_up(engine: Engine, source: Path | None, path: str | Path) -> Path:
         InvalidInputError, StoreUnavailableError: see :meth:`.Store.back_up`.
         StoreError: if the memory is damaged.
     """
-    target = Path(path).absolute()
-    if source is not None and target.exists() and target.samefile(source):
-        raise InvalidInputError(f"{target} is the memory itself: back up to another file")
-    with _draft(target) as draft, sqlite.translated(str(source)), closing(engine.raw_connection()) as pooled:
+    target = check_path(path)
+    with (
+        draft(target, source=source) as copy,
+        sqlite.translated(str(source)),
+        closing(engine.raw_connection()) as pooled,
+    ):
         connection = pooled.driver_connection
         assert isinstance(connection, sqlite3.Connection)
-        connection.execute("VACUUM INTO ?", (str(draft),))
+        connection.execute("VACUUM INTO ?", (str(copy),))
     return target
 
 
 @contextmanager
-def new_file(target: Path) -> Iterator[Connection]:
+def new_file(target: Path, *, source: Path | None = None, new: bool = False) -> Iterator[Connection]:
     """A write transaction on a new memory file, which appears whole when it ends, or not at all.
 
+    Args:
+        target: The file.
+        source: The file of the memory that is copied; ``None`` if it is in none.
+        new: Refuse to replace an older file.
+
     Raises:
-        InvalidInputError, StoreUnavailableError: see :meth:`.Store.back_up`.
+        InvalidInputError, StoreUnavailableError: see :func:`.placing.draft`.
     """
-    with _draft(target) as draft:
-        engine = sqlite.open_engine(draft, create=True)
+    with draft(target, source=source, new=new) as copy:
+        engine = sqlite.open_engine(copy, create=True)
         try:
             with sqlite.writing(engine, str(target)) as connection:
                 yield connection
@@ -131,36 +138,3 @@ def _digests(connection: Connection) -> list[CopiedNamespace | str]:
         for number in sorted(names)
     ]
     return [*found, models.hexdigest()]
-
-
-@contextmanager
-def _draft(target: Path) -> Iterator[Path]:
-    """Where to write a file that takes its place when it is whole.
-
-    Raises:
-        InvalidInputError: if there is something else than a file.
-        StoreUnavailableError: if it cannot be written; an older one is kept.
-    """
-    if target.exists() and not target.is_file():
-        raise InvalidInputError(f"{target} is not a file: pass the path of a file to write to")
-    unwritten = f"the memory cannot be written to {target}: an older file there is kept"
-    try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
-            draft = Path(folder) / target.name
-            try:
-                yield draft
-                _sync(draft)
-            except StoreUnavailableError as error:
-                raise StoreUnavailableError(f"{unwritten} ({error})") from error
-            draft.replace(target)
-            _sync(target.parent)
-    except OSError as error:
-        raise StoreUnavailableError(f"{unwritten} ({error.strerror})") from error
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

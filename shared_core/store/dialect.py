@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from sqlalchemy import (
     ColumnElement,
@@ -18,6 +18,7 @@ from sqlalchemy import (
     false,
     func,
     insert,
+    inspect,
     literal_column,
     select,
     text,
@@ -29,8 +30,18 @@ from shared_core.store.tables import memory_state, schema
 SEPARATOR: Final = "\x1f"
 """Between the values of a joined column: no normalised key holds it, other texts may."""
 
+Kind: TypeAlias = Literal["real", "integer", "text", "blob"]
+"""Of values, as SQLite tells them apart."""
+
 _FETCHED_TOGETHER: Final = 2000
 _SHOWN: Final = 20
+
+
+class IndexShape(NamedTuple):
+    """An index: its columns in order (``None`` for an expression), and whether it covers all rows, and forbids none."""
+
+    columns: tuple[str | None, ...]
+    plain: bool
 
 
 class Dialect(ABC):
@@ -89,11 +100,19 @@ class Dialect(ABC):
         """Whether the wiping of something erased is still to be done by this project."""
 
     @abstractmethod
+    def indexes(self, connection: Connection, table: Table) -> dict[str, IndexShape]:
+        """The indexes of a table that no constraint of it brings along, as far as they are this project's business."""
+
+    @abstractmethod
+    def triggers(self, connection: Connection) -> list[str]:
+        """What runs by itself when something is written: this project makes no such thing."""
+
+    @abstractmethod
     def mend_indexes(self, connection: Connection) -> None:
         """Make the indexes anew."""
 
     @abstractmethod
-    def is_of(self, column: ColumnElement[Any], kind: Literal["real", "integer", "text"]) -> ColumnElement[bool]:
+    def is_of(self, column: ColumnElement[Any], kind: Kind) -> ColumnElement[bool]:
         """That a value has the kind that its column is declared with, and is not null."""
 
     @abstractmethod
@@ -103,6 +122,10 @@ class Dialect(ABC):
     @abstractmethod
     def go_on_numbering(self, connection: Connection) -> None:
         """Number what is made from now on after what rows with given numbers hold."""
+
+
+_PRAGMA_INDEXES: Final = text('SELECT seq, name, "unique", origin, partial FROM pragma_index_list(:table)')
+_PRAGMA_COLUMNS: Final = text("SELECT name FROM pragma_index_info(:name) ORDER BY seqno")
 
 
 class _SQLite(Dialect):
@@ -150,10 +173,21 @@ class _SQLite(Dialect):
     def unfinished_erasure(self, connection: Connection) -> bool:
         return bool(connection.scalar(select(func.max(memory_state.c.unwiped))))
 
+    def indexes(self, connection: Connection, table: Table) -> dict[str, IndexShape]:
+        found = {}
+        for _, name, unique, origin, partial in connection.execute(_PRAGMA_INDEXES, {"table": table.name}).all():
+            if origin == "c":
+                columns = connection.execute(_PRAGMA_COLUMNS, {"name": name}).scalars()
+                found[name] = IndexShape(tuple(columns), not unique and not partial)
+        return found
+
+    def triggers(self, connection: Connection) -> list[str]:
+        return list(connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'trigger'").scalars())
+
     def mend_indexes(self, connection: Connection) -> None:
         connection.exec_driver_sql("REINDEX")
 
-    def is_of(self, column: ColumnElement[Any], kind: Literal["real", "integer", "text"]) -> ColumnElement[bool]:
+    def is_of(self, column: ColumnElement[Any], kind: Kind) -> ColumnElement[bool]:
         # SQLite does not check the type of a value.
         return func.typeof(column) == kind
 
@@ -216,10 +250,26 @@ class _PostgreSQL(Dialect):
     def unfinished_erasure(self, connection: Connection) -> bool:
         return False
 
+    def indexes(self, connection: Connection, table: Table) -> dict[str, IndexShape]:
+        own = {index.name for index in table.indexes}
+        schema_name = connection.scalar(select(func.current_schema()))
+        return {
+            found["name"] or "": IndexShape(
+                tuple(found["column_names"]),
+                not found["unique"] and not found.get("dialect_options", {}).get("postgresql_where"),
+            )
+            for found in inspect(connection).get_indexes(table.name, schema=schema_name)
+            if found["name"] in own
+        }
+
+    def triggers(self, connection: Connection) -> list[str]:
+        """Those of a server are its operator's, as are indexes that he adds: replication and auditing use them."""
+        return []
+
     def mend_indexes(self, connection: Connection) -> None:
         """Indexes are the server's, as is the command to make them anew."""
 
-    def is_of(self, column: ColumnElement[Any], kind: Literal["real", "integer", "text"]) -> ColumnElement[bool]:
+    def is_of(self, column: ColumnElement[Any], kind: Kind) -> ColumnElement[bool]:
         return column.is_not(None)
 
     def holds_nul(self, column: ColumnElement[Any]) -> ColumnElement[bool]:

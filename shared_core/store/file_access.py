@@ -26,14 +26,19 @@ class FileAccess(Access):
     """
 
     def __init__(self, path: Path | None, *, create: bool) -> None:
+        before = None if path is None else _identity(path)
         super().__init__(
             sqlite.open_engine(path, create=create), location=":memory:" if path is None else str(path), path=path
         )
         self._forked_in_use = False
         self._file = None if path is None else _identity(path)
+        if before not in (None, self._file):  # the connection may be to the file that was there before
+            self.close()
+            raise StoreUnavailableError(f"the memory {path} was replaced while it was being opened: open it again")
         # Threads queue here rather than at SQLite's lock, which is polled.
         self._lock = threading.Lock()
         self._turns = 0
+        self._holder: int | None = None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -94,8 +99,12 @@ class FileAccess(Access):
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        # As with another process's lock, the wait ends when nobody gets on: a call from inside a write's iterator
-        # would wait for itself.
+        if self._holder == threading.get_ident():  # a call from inside a write's iterator
+            raise StoreUnavailableError(
+                f"another call, which this one was made from, uses the memory {self.location}, and would be waited for "
+                "for ever: nothing of this call was stored; make it when the other one has returned"
+            )
+        # As with another process's lock, the wait ends when nobody gets on.
         seen = self._turns
         while not self._lock.acquire(timeout=sqlite.BUSY_SECONDS):
             if self._turns == seen:
@@ -105,9 +114,11 @@ class FileAccess(Access):
                 )
             seen = self._turns
         self._turns += 1
+        self._holder = threading.get_ident()
         try:
             yield
         finally:
+            self._holder = None
             self._lock.release()
 
     def _check_same_file(self, path: Path) -> None:
@@ -120,7 +131,8 @@ class FileAccess(Access):
             what = "was deleted" if found is None else "was replaced by another file"
             raise StoreUnavailableError(
                 f"the memory {self.location} {what} while it was open, so it cannot be opened here any more: nothing "
-                "of this call was stored; put the file back or restore a backup, then open the memory again"
+                "of this call was stored; put the file back, or restore a backup in its place and delete the -wal and "
+                "-shm files beside it, then open the memory again"
             )
 
 

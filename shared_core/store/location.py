@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from sqlalchemy.engine import URL, make_url
@@ -27,7 +28,26 @@ def parse_location(path_or_url: str | Path) -> Path | URL | None:
             return _parse_url(path_or_url)
         if not path_or_url.strip():
             raise InvalidInputError('the path is empty: pass the path of a file, or ":memory:"')
-    return Path(path_or_url).absolute()
+    return check_path(path_or_url)
+
+
+def check_path(path: str | Path) -> Path:
+    """The absolute path that is meant.
+
+    Raises:
+        InvalidInputError: if no file can be named so.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidInputError(f"the path must be a text or a Path, not {type(path).__name__}")
+    try:
+        name = os.fsencode(path)
+    except UnicodeEncodeError:
+        raise InvalidInputError("the path holds a lone surrogate: decode its source as UTF-8") from None
+    if not name.strip():
+        raise InvalidInputError("the path is empty: pass the path of a file")
+    if b"\x00" in name:
+        raise InvalidInputError("the path holds a NUL character: remove it first")
+    return Path(os.fsdecode(name)).absolute()
 
 
 def shown_location(path_or_url: str | Path) -> str:

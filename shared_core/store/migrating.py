@@ -30,7 +30,7 @@ def migrate_memory(source: str | Path, target: str | Path) -> list[CopiedNamespa
 
     Raises:
         NotFoundError: if there is no memory to copy.
-        InvalidInputError: if there is something at the target.
+        InvalidInputError: if there is something at the target, or left beside it.
         StoreError: if the source does not fit together, or the target cannot be written. Nothing is at the target then.
     """
     place = parse_location(target)
@@ -43,15 +43,13 @@ def migrate_memory(source: str | Path, target: str | Path) -> list[CopiedNamespa
                 f"the memory {shown_location(source)} does not fit together ({fault.what}): nothing was copied; mend "
                 "it with 'scg repair' first"
             )
-        with _new_memory(place) as copy:
+        with _new_memory(place, store.path) as copy:
             return copying.copy_rows(original, copy)
 
 
-def _new_memory(place: Path | URL) -> AbstractContextManager[Connection]:
+def _new_memory(place: Path | URL, source: Path | None) -> AbstractContextManager[Connection]:
     if isinstance(place, URL):
         from shared_core.store import postgresql  # psycopg need not be there
 
         return postgresql.new_memory(place)
-    if place.exists():
-        raise InvalidInputError(f"{place} exists already: name a new file to migrate to")
-    return copying.new_file(place)
+    return copying.new_file(place, source=source, new=True)

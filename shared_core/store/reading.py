@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -64,6 +65,11 @@ def count_entries(connection: Connection, namespace: int) -> int:
     """How many entries the namespace has."""
     query = select(func.count()).select_from(entries).where(entries.c.namespace == namespace)
     return connection.execute(query).scalar_one()
+
+
+def is_taken(connection: Connection, namespace: int, id: str) -> bool:
+    """Whether an entry of the namespace has an id."""
+    return connection.execute(_within(select(entries.c.seq), namespace, [id])).first() is not None
 
 
 def find_concepts(connection: Connection, namespace: int, keys: Sequence[str]) -> dict[str, int]:
@@ -137,16 +143,20 @@ def read_names(connection: Connection, under: tuple[str, ...]) -> list[tuple[str
     return [tuple(json.loads(one)) for one in found]
 
 
-def read_writes(connection: Connection, namespace: int) -> Iterator[EntryWrite]:
-    """Every entry as it would be written, in seq order, reading :data:`CHUNK` entries at a time."""
+def read_writes(connection: Connection, namespace: int, *, unvouched: bool = False) -> Iterator[EntryWrite]:
+    """Every entry as it would be written, in seq order, reading :data:`CHUNK` entries at a time.
+
+    Args:
+        connection: The transaction.
+        namespace: The namespace's number.
+        unvouched: Only those of which it is not known which links they were stored with.
+    """
+    wanted = select(entries).where(entries.c.namespace == namespace)
+    if unvouched:
+        wanted = wanted.where(entries.c.grounds.is_(None))
     last = -1
     while True:
-        rows = connection.execute(
-            select(entries)
-            .where(entries.c.namespace == namespace, entries.c.seq > last)
-            .order_by(entries.c.seq)
-            .limit(CHUNK)
-        ).all()
+        rows = connection.execute(wanted.where(entries.c.seq > last).order_by(entries.c.seq).limit(CHUNK)).all()
         if not rows:
             return
         first, last = rows[0].seq, rows[-1].seq
@@ -194,6 +204,15 @@ def decode_entry(row: Row[Any]) -> MemoryEntry:
         caption=row.caption,
         metadata={} if row.metadata is None else json.loads(row.metadata),
     )
+
+
+def grounds_of(grounding: Iterable[tuple[str, str, float, int]]) -> str:
+    """A check value of the links that ground an entry's concepts: each key, surface, weight and number of its origin.
+
+    Nothing but a write of the entry changes these links; inferred ones come and go with others' concepts.
+    """
+    canonical = json.dumps(sorted(grounding), ensure_ascii=False)
+    return hashlib.blake2b(canonical.encode(), digest_size=8).hexdigest()
 
 
 def grounded() -> ColumnElement[bool]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from shared_core.errors import InvalidInputError
 from shared_core.store.anticipating import anticipation_faults, drop_anticipations
-from shared_core.store.checking import decode_name, unusable_concept, unusable_link
+from shared_core.store.checking import altered_entries, decode_name, unusable_concept, unusable_link
 from shared_core.store.dialect import dialect_of
-from shared_core.store.reading import CHUNK, chunks, decode_entry, encode_name
+from shared_core.store.misfits import mend_misfits, readable_text
+from shared_core.store.objects import mend_objects
+from shared_core.store.reading import CHUNK, chunks, encode_entry, encode_name, is_taken
+from shared_core.store.recovering import FIELDS, recover_entry, recovered_id
 from shared_core.store.scoring import drop_models, score_faults
 from shared_core.store.tables import anticipations, concepts, entries, links, models, namespaces, scores
 from shared_core.store.writing import bump, due_surfaces, settle
@@ -36,15 +39,16 @@ def mend_rows(connection: Connection) -> Repaired:
 
     Nothing that can be read is removed from an entry: what cannot be is left out, and said.
     """
+    set_right = [*mend_objects(connection), *mend_misfits(connection)]
     dialect_of(connection).mend_indexes(connection)
-    done = [*_mend_clock(connection), *_name_namespaces(connection)]
+    done = [*set_right, *_mend_clock(connection), *_name_namespaces(connection)]
     bare: dict[tuple[str, ...], tuple[str, ...]] = {}
     for row in connection.execute(select(namespaces)).all():
         mended, stripped = _mend_namespace(connection, row)
         name = decode_name(row.name)
         assert name is not None
         done += [f"{what} in namespace {name!r}" for what in mended]
-        if mended:
+        if mended or set_right:
             bump(connection, row.number, erased=True)  # whoever follows the namespace reads all of it anew
         if stripped:
             bare[name] = stripped
@@ -99,6 +103,9 @@ def _mend_namespace(connection: Connection, namespace: Row[Any]) -> tuple[list[s
     if unreadable:
         done.append(f"dropped what models expected of {len({seq for seq, _ in unreadable})} entries")
     stripped = _remove_links(connection, number)
+    altered = set(altered_entries(connection, number)) - stripped
+    if altered:
+        done.append(f"found {len(altered)} entries linked to other concepts than they were stored with")
     if stripped:
         done.append(f"removed faulty links of {len(stripped)} entries")
     touched = connection.execute(select(concepts.c.number).where(concepts.c.namespace == number)).scalars().all()
@@ -111,7 +118,7 @@ def _mend_namespace(connection: Connection, namespace: Row[Any]) -> tuple[list[s
     done += _mend_counters(connection, namespace)
     ids = (
         connection.execute(select(entries.c.id).where(entries.c.namespace == number, entries.c.seq.in_(some)))
-        for some in chunks(sorted(stripped))
+        for some in chunks(sorted(stripped | altered))
     )
     return done, tuple(id for found in ids for id in found.scalars())
 
@@ -122,35 +129,24 @@ def _mend_entries(connection: Connection, namespace: int) -> Iterator[str]:
     while rows := connection.execute(query.where(entries.c.seq > last)).all():
         for row in rows:
             this = (entries.c.namespace == namespace) & (entries.c.seq == row.seq)
-            unreadable = _unreadable(row)
-            if unreadable is None:
+            # A NUL character is left out of a text; an id without it would be another one, perhaps another entry's.
+            cleaned = {name: readable_text(getattr(row, name)) for name in FIELDS if name != "id"}
+            entry, unread = recover_entry({"id": row.id, **cleaned})
+            unread += [name for name, value in cleaned.items() if value != getattr(row, name) and name not in unread]
+            if entry is None:
                 for table in (links, anticipations):
                     connection.execute(delete(table).where(table.c.namespace == namespace, table.c.seq == row.seq))
                 connection.execute(delete(entries).where(this))
                 yield f"removed entry {row.seq}, which holds no text"
                 continue
-            values: dict[str, Any] = dict.fromkeys(unreadable)
-            digest = decode_entry(_without(row, unreadable)).digest
-            if unreadable or digest != row.digest:
-                connection.execute(update(entries).where(this).values(digest=digest, **values))
-                yield f"entry {row.seq}: {', '.join([*unreadable, 'digest'])} set anew"
+            if entry.id is None:
+                entry = entry.with_id(recovered_id(row.seq, partial(is_taken, connection, namespace)))
+            if unread or entry.digest != row.digest:
+                # What it is linked to was made of other content.
+                connection.execute(update(entries).where(this).values(**encode_entry(entry), grounds=""))
+                named = f", it is {entry.id!r} now" if "id" in unread else ""
+                yield f"entry {row.seq}: {', '.join([*unread, 'digest'])} set anew{named}"
         last = rows[-1].seq
-
-
-def _unreadable(row: Row[Any]) -> tuple[str, ...] | None:
-    """The fields that have to be left out so that an entry can be read; ``None`` if nothing would be left."""
-    optional = ("metadata", "occurred_at", "caption", "session", "speaker")
-    for without in ((), *((name,) for name in optional), optional):
-        try:
-            decode_entry(_without(row, without))
-        except (InvalidInputError, ValueError, TypeError, RecursionError):
-            continue
-        return without
-    return None
-
-
-def _without(row: Row[Any], fields: tuple[str, ...]) -> Any:  # noqa: ANN401 - a row, as far as reading goes
-    return type("Row", (), {**row._mapping, **dict.fromkeys(fields)})
 
 
 def _remove_links(connection: Connection, namespace: int) -> set[int]:

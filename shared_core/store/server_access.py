@@ -11,7 +11,7 @@ from sqlalchemy import URL, Connection
 from shared_core.errors import StoreError, StoreVersionError
 from shared_core.store import copying, migrations, postgresql
 from shared_core.store.access import Access
-from shared_core.store.location import shown_url
+from shared_core.store.location import check_path, shown_url
 
 
 class ServerAccess(Access):
@@ -55,7 +55,7 @@ class ServerAccess(Access):
 
     def back_up(self, path: str | Path) -> Path:
         """Write the memory as of now to a new SQLite file."""
-        target = Path(path).absolute()
+        target = check_path(path)
         with self.reading() as original, copying.new_file(target) as copy:
             copying.copy_rows(original, copy)
         return target

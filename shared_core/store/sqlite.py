@@ -8,6 +8,7 @@ that other connections of this process hold on it.)
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import stat
@@ -29,6 +30,7 @@ from shared_core.errors import (
     StoreVersionError,
 )
 from shared_core.store import migrations
+from shared_core.store.placing import left_beside
 
 APPLICATION_ID: Final = 0x5343474D  # "SCGM", at byte 68 of the file
 
@@ -186,6 +188,11 @@ def _translation(error: BaseException | None, location: str) -> StoreError:
             f"the disk refused to read or write the memory {location} ({what}): {kept}; check the disk, its quota and "
             "the limits of this process"
         )
+    if "unable to open" in what and _may_only_read(location):
+        return StoreUnavailableError(
+            f"the memory {location} is read-only, and to read it needs writing, too: allow writing to the file and its "
+            "folder, or copy both the file and its -wal file to where it is allowed"
+        )
     if "unable to open" in what:
         return StoreUnavailableError(
             f"the memory {location} cannot be opened: check that the file exists, and that it and its folder "
@@ -196,11 +203,16 @@ def _translation(error: BaseException | None, location: str) -> StoreError:
     return StoreError(f"the memory {location} could not be read or written ({what}): {kept}")
 
 
+def _may_only_read(location: str) -> bool:
+    path = Path(location)
+    return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
 def damaged(location: str, what: str) -> StoreError:
     """The error of a file whose content does not hold together."""
     return StoreError(
-        f"the memory {location} is damaged ({what}): the file was left as it is; restore a backup, or import "
-        "an export into a new file"
+        f"the memory {location} is damaged ({what}): the file was left as it is; restore a backup in its place "
+        "and delete the -wal and -shm files beside it, or import an export into a new file"
     )
 
 
@@ -245,12 +257,14 @@ def _inspect(path: Path) -> bool:
     except FileNotFoundError:
         if not path.parent.is_dir():
             raise NotFoundError(f"the folder {path.parent} does not exist: create it first") from None
+        _check_no_log(path)
         return True
     except OSError as error:
         raise StoreUnavailableError(f"the memory {path} cannot be reached: {error.strerror}") from error
     if not stat.S_ISREG(status.st_mode):
         raise NotAMemoryError(f"{path} is not a file: pass the path of a memory file")
     if status.st_size == 0:
+        _check_no_log(path)
         return True
     with closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as connection:
         try:
@@ -266,6 +280,24 @@ def _inspect(path: Path) -> bool:
     if version == 0:
         raise _not_a_memory(str(path))
     return False
+
+
+def _check_no_log(path: Path) -> None:
+    """Refuse to begin a memory where there was one: SQLite would throw its log away without a word.
+
+    A first opening that was killed leaves an empty file at most, never a log: that comes only after the tables.
+    """
+    try:
+        logs = [one for one in left_beside(path) if one.name.endswith("-wal")]
+    except OSError as error:
+        raise StoreUnavailableError(f"no memory can be made at {path}: {error.strerror}") from error
+    # Another process may be making the memory right now.
+    if logs and not (path.exists() and path.stat().st_size):
+        what = "is empty" if path.exists() else "is gone"
+        raise StoreError(
+            f"the memory {path} {what}, and its log {logs[0]} is still there: nothing was changed; put the file back, "
+            "or delete the log and restore a backup, or delete both to begin a new memory"
+        )
 
 
 def _check_header(connection: sqlite3.Connection, location: str) -> int:

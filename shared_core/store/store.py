@@ -15,7 +15,7 @@ from sqlalchemy import URL, Connection
 from shared_core.entry import MemoryEntry, check_ids, check_namespace, check_text
 from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError, UnsupportedError
 from shared_core.store import anticipating, loading, reading, scoring, writing
-from shared_core.store.access import Access
+from shared_core.store.access import Access, OneMoment
 from shared_core.store.checking import Fault, find_faults
 from shared_core.store.collector import collector_paused
 from shared_core.store.file_access import FileAccess
@@ -24,6 +24,7 @@ from shared_core.store.models import list_models
 from shared_core.store.repairing import Repaired, mend_rows
 from shared_core.store.state import Anticipations, NamespaceChange, NamespaceState, ScoreColumns
 from shared_core.store.values import (
+    MAX_PLACE,
     Anticipated,
     ConceptLink,
     EntryWrite,
@@ -65,7 +66,7 @@ class Store:
             NotAMemoryError: if the file is something else; it is left untouched.
             StoreVersionError: if a newer version wrote the file; it is left untouched.
             StoreUnavailableError: if it cannot be opened for writing.
-            StoreError: if it is damaged.
+            StoreError: if it is damaged, or gone while its log is still there.
         """
         place = parse_location(path_or_url)
         return cls(_on_server(place, create=create) if isinstance(place, URL) else FileAccess(place, create=create))
@@ -219,17 +220,27 @@ class Store:
             return anticipating.read_anticipations(connection, name, fingerprint, state, known)
 
     @contextmanager
-    def scan(self, namespace: Name) -> Iterator[tuple[int, Iterator[EntryWrite]]]:
+    def at_one_moment(self) -> Iterator[Store]:
+        """A store for reading alone, in which all calls see the memory as it is now; it ends with the block.
+
+        Until then an erasure cannot be wiped from the file.
+        """
+        with self._access.reading() as connection:
+            yield Store(OneMoment(self._access, connection))
+
+    @contextmanager
+    def scan(self, namespace: Name, *, unvouched: bool = False) -> Iterator[tuple[int, Iterator[EntryWrite]]]:
         """The number of entries, and the entries as they would be written, in order, from one moment.
 
         Only a few hundred entries are in memory at a time. The moment ends with the ``with`` block, and until
-        then an erasure cannot be wiped from the file.
+        then an erasure cannot be wiped from the file. ``unvouched``: only those entries that an earlier version stored,
+        without noting with which links.
         """
         with self._namespace(check_namespace(namespace), write=False) as (connection, number):
             if number is None:
                 yield 0, iter(())
             else:
-                yield reading.count_entries(connection, number), self._scan(connection, number)
+                yield reading.count_entries(connection, number), self._scan(connection, number, unvouched)
 
     def known(self, namespace: Name, ids: Collection[str]) -> dict[str, Known]:
         """Those of the ids that are stored, with the digest of their content."""
@@ -256,7 +267,13 @@ class Store:
             return [] if number is None else reading.read_held(connection, number, wanted)
 
     def page(self, namespace: Name, after: int = -1) -> list[HeldEntry]:
-        """Some hundred entries in seq order, those after a place; an empty page is the end."""
+        """Some hundred entries in seq order, those after a place; an empty page is the end.
+
+        Raises:
+            InvalidInputError: if ``after`` is no number that a place can have.
+        """
+        if type(after) is not int or not -1 <= after <= MAX_PLACE:
+            raise InvalidInputError("the place must be a whole number, -1 or that of an entry")
         with self._namespace(check_namespace(namespace), write=False) as (connection, number), self._sound():
             return [] if number is None else reading.read_page(connection, number, after)
 
@@ -365,9 +382,10 @@ class Store:
     def back_up(self, path: str | Path) -> Path:
         """Write the memory as of one moment to a new SQLite file, which appears whole or not at all.
 
-        Readers and writers go on meanwhile. The copy is a memory like any other: open it, or put it in the place of
-        the old one while nobody has that open (and remove that one's ``-wal`` and ``-shm`` files, which belong to no
-        other). Into a database it goes with :func:`.migrate_memory`.
+        Nobody may read the copy who may not read the memory's file. Readers and writers go on meanwhile. The copy is a
+        memory like any other: open it, or put it in the place of the old one while nobody has that open (and remove
+        that one's ``-wal`` and ``-shm`` files, which belong to no other). Into a database it goes with
+        :func:`.migrate_memory`.
 
         Args:
             path: The file to write. An older one there is replaced.
@@ -376,8 +394,9 @@ class Store:
             The path of the copy.
 
         Raises:
-            InvalidInputError: if ``path`` is the memory itself, or not a file.
-            StoreUnavailableError: if the file cannot be written; an older one is kept.
+            InvalidInputError: if ``path`` is the memory itself or a file beside it, or not a file.
+            StoreUnavailableError: if the file cannot be written, or is a memory that somebody has open; an older one
+                is kept.
             StoreError: if the memory is damaged.
         """
         return self._access.back_up(path)
@@ -409,9 +428,9 @@ class Store:
         except (ValueError, TypeError, LookupError, OverflowError) as error:
             raise self._access.damaged(f"{type(error).__name__}: {error}") from error
 
-    def _scan(self, connection: Connection, number: int) -> Iterator[EntryWrite]:
+    def _scan(self, connection: Connection, number: int, unvouched: bool) -> Iterator[EntryWrite]:
         with self._sound():
-            yield from reading.read_writes(connection, number)
+            yield from reading.read_writes(connection, number, unvouched=unvouched)
 
 
 def _on_server(url: URL, *, create: bool) -> Access:

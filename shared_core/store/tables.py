@@ -5,8 +5,9 @@ that number along: a link between two namespaces cannot be written down.
 
     memory_state   one row: the file's generation, and whether an erasure is unfinished
     namespaces     name (canonical JSON) -> number, generation, counters, generation of the last erasure
-    entries        (namespace, seq)    an entry in its place, the generation that last changed it or its links, and
-                                       when it was last read, if somebody notes that (seconds since 1970)
+    entries        (namespace, seq)    an entry in its place, the generation that last changed it or its links, when
+                                       it was last read, if somebody notes that (seconds since 1970), and a check value
+                                       of the links it was stored with, unknown of what versions before 5 stored
     concepts       (namespace, number) a concept of the schema
     links          (namespace, seq, concept)
     models         fingerprints of language models
@@ -74,6 +75,7 @@ entries = Table(
     Column("metadata", TEXT),
     Column("changed", BigInteger, nullable=False, server_default="0"),
     Column("touched", Double),
+    Column("grounds", TEXT),
     UniqueConstraint("namespace", "id", name="entries_by_id"),
     Index("entries_by_digest", "namespace", "digest"),
     Index("entries_by_change", "namespace", "changed"),

@@ -11,55 +11,44 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
-from shared_core.entry import MemoryEntry, check_namespace
-from shared_core.errors import FormatError, InvalidInputError, StoreUnavailableError
+from shared_core.entry import MAX_ENTRY_BYTES, MemoryEntry, check_namespace
+from shared_core.errors import FormatError, InvalidInputError, StoreError
+from shared_core.store.location import check_path
+from shared_core.store.placing import draft
 from shared_core.store.store import Store
 from shared_core.store.values import ConceptLink, EntryWrite, WriteOutcome
 
 _FORMAT: Final = "scg-memory"
 _VERSION: Final = 1
-_MAX_LINE_BYTES = 16 * 2**20
+_MAX_LINE_BYTES = 4 * MAX_ENTRY_BYTES
+_BOM: Final = b"\xef\xbb\xbf"
+_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 def export_namespace(store: Store, namespace: tuple[str, ...], path: str | Path) -> int:
-    """Write the namespace to a file, which appears whole or not at all.
+    """Write the namespace to a file, which appears whole or not at all, and which only its owner may read.
 
     Returns:
         How many entries were written.
 
     Raises:
-        InvalidInputError: if ``path`` is the memory itself, or not a file.
-        StoreUnavailableError: if the file cannot be written; an older one is kept.
+        InvalidInputError: if ``path`` is the memory itself or a file beside it, or not a file.
+        StoreUnavailableError: if the file cannot be written, or is a memory that somebody has open; an older one is
+            kept.
+        StoreError: if an entry that an earlier version stored is too large; an older file is kept.
     """
     name = check_namespace(namespace)
-    target = Path(path).absolute()
-    if target.exists() and not target.is_file():
-        raise InvalidInputError(f"{target} is not a file: pass the path of a file to export to")
-    if store.path is not None and target.exists() and target.samefile(store.path):
-        raise InvalidInputError(f"{target} is the memory itself: export to another file")
-    try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-            draft = Path(file.name)
-            try:
-                count = _write_lines(store, name, file)
-                file.flush()
-                os.fsync(file.fileno())
-            except BaseException:
-                draft.unlink()
-                raise
-        draft.replace(target)
-    except OSError as error:
-        raise StoreUnavailableError(
-            f"the export cannot be written to {target} ({error.strerror}): an older file there is kept"
-        ) from error
-    return count
+    target = check_path(path)
+    with (
+        draft(target, "the export", source=store.path, database=False) as written,
+        written.open("xb") as file,
+    ):
+        return _write_lines(store, name, file)
 
 
 def import_namespace(
@@ -81,14 +70,17 @@ def import_namespace(
         progress: Called with the number of entries read so far, and how many the file announces.
 
     Raises:
+        InvalidInputError: if ``path`` is none.
         FormatError: if the file is missing, of an unknown version, cut short, or a line is wrong; nothing of
             it was stored.
     """
-    source = Path(path)
+    source = check_path(path)
     with _readable(source):
         file = source.open("rb")
     with file:
-        return store.write(namespace, _read_entries(file, source, progress))
+        entries = _read_entries(file, source, progress)
+        # A memory that is kept nowhere has one connection: what is told of the progress could not read from it.
+        return store.write(namespace, list(entries) if store.location is None else entries)
 
 
 def exported_namespace(path: str | Path) -> tuple[str, ...] | None:
@@ -97,11 +89,11 @@ def exported_namespace(path: str | Path) -> tuple[str, ...] | None:
     Raises:
         FormatError: if the file cannot be read or is no export.
     """
-    source = Path(path)
+    source = check_path(path)
     with _readable(source), source.open("rb") as file:
         line = file.readline(_MAX_LINE_BYTES + 1)
     try:
-        header = _parse(line)
+        header = _parse(line.removeprefix(_BOM))
         _check_header(header)
         named = header.get("namespace")
         return None if named is None else check_namespace(named)
@@ -114,8 +106,25 @@ def _write_lines(store: Store, name: tuple[str, ...], file: IO[bytes]) -> int:
         header = {"format": _FORMAT, "version": _VERSION, "namespace": name, "entries": count}
         file.write(_encode(header))
         for write in writes:
-            file.write(_encode(_to_dict(write)))
+            file.write(_line(write))
     return count
+
+
+def _line(write: EntryWrite) -> bytes:
+    """The line of an entry, which is never longer than is read.
+
+    Of a text of many megabytes a model may infer so many concepts that they do not fit in: it can infer them again.
+    """
+    line = _encode(_to_dict(write))
+    if len(line) > _MAX_LINE_BYTES:
+        grounding = tuple(link for link in write.links if link.is_grounding)
+        line = _encode(_to_dict(EntryWrite(write.entry, grounding, assimilated=False)))
+    if len(line) > _MAX_LINE_BYTES:
+        raise StoreError(
+            f"the entry {write.id!r:.80} makes a line of {len(line):,} bytes, and no import reads more than "
+            f"{_MAX_LINE_BYTES:,}: nothing was exported; back the memory up instead"
+        )
+    return line
 
 
 def _encode(body: dict[str, Any]) -> bytes:
@@ -137,7 +146,7 @@ def _read_entries(
     for number, line in enumerate(_read_lines(file, path), start=1):
         try:
             if number == 1:
-                announced = _check_header(_parse(line))
+                announced = _check_header(_parse(line.removeprefix(_BOM)))
                 continue
             if not line.strip():
                 continue
@@ -174,8 +183,16 @@ def _readable(path: Path) -> Iterator[None]:
 def _parse(line: bytes) -> dict[str, Any]:
     if len(line) > _MAX_LINE_BYTES:
         raise InvalidInputError(f"the line is longer than {_MAX_LINE_BYTES} bytes")
+    if line.startswith(_UTF16_MARKS):
+        raise InvalidInputError("the file is UTF-16: save it as UTF-8")
     try:
-        body = json.loads(line.decode(), parse_constant=_refuse_constant)
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(
+            f"the line is not UTF-8 (byte 0x{line[error.start]:02x}): save the file as UTF-8"
+        ) from None
+    try:
+        body = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
         raise InvalidInputError("the line nests too deep") from None
     except ValueError as error:

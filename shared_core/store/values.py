@@ -23,6 +23,12 @@ INFERRED: Final[int] = ORIGINS.index("inferred")
 MAX_WEIGHT: Final = float(np.finfo(np.float32).max)
 """The largest weight of a link."""
 
+MAX_INFERRED_WEIGHT: Final = 1.0
+"""The largest weight of a link of origin ``inferred``."""
+
+MAX_PLACE: Final = 2**53
+"""No counting of entries and concepts gets there, and a sum with it is still a number that SQLite holds."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConceptLink:
@@ -32,7 +38,7 @@ class ConceptLink:
         key: The concept's normalised key, unique within a namespace.
         surface: How this entry words it. Of an ``inferred`` link it is not kept: the entry has no wording
             of its own there, so the concept's surface stands for it.
-        weight: Strength of the link, not negative; finite as a float32.
+        weight: Strength of the link, not negative; finite as a float32. Of an ``inferred`` link above 0, and 1 at most.
         origin: ``said``: literally in the entry's own words. ``generated``: novel, made by the model.
             ``inferred``: an existing concept the entry was assimilated into. Only the first two keep a
             concept alive.
@@ -57,6 +63,8 @@ class ConceptLink:
             raise InvalidInputError(f"the link weight must be a number, not {type(self.weight).__name__}")
         if not 0 <= self.weight <= MAX_WEIGHT:
             raise InvalidInputError("the link weight must be finite and not negative")
+        if self.origin == "inferred" and not 0 < self.weight <= MAX_INFERRED_WEIGHT:
+            raise InvalidInputError("the weight of an inferred link must be above 0, and 1 at most")
 
     @property
     def is_grounding(self) -> bool:
@@ -168,7 +176,9 @@ class WriteOutcome:
         updated: Entries whose content was replaced; they kept their place.
         unchanged: Entries that were there already, word for word; their links were left alone.
         ids: The ids written, in the order first given, each once.
-        wiped: False if bytes of replaced content may still lie in the file, see :class:`Erased`.
+        wiped: False if bytes of replaced or expired content may still lie in the file, see :class:`Erased`.
+        expired: Entries that the memory's retention did not keep and that were erased after the write: earlier ones,
+            or ones that were just added.
     """
 
     added: int
@@ -176,6 +186,7 @@ class WriteOutcome:
     unchanged: int
     ids: tuple[str, ...]
     wiped: bool = True
+    expired: int = 0
 
 
 @dataclass(frozen=True, slots=True)

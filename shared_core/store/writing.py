@@ -22,6 +22,7 @@ from shared_core.store.reading import (
     find_concepts,
     find_namespace,
     grounded,
+    grounds_of,
 )
 from shared_core.store.scoring import drop_scores
 from shared_core.store.tables import anticipations, concepts, entries, links, namespaces, scores
@@ -118,7 +119,13 @@ class NamespaceWriter:
             self._connection.execute(insert(entries), rows)
 
     def _columns(self, write: EntryWrite) -> dict[str, Any]:
-        return {**encode_entry(write.entry), "assimilated": write.assimilated, "changed": self._generation}
+        grounds = grounds_of(
+            (link.key, link.surface, float(link.weight), ORIGINS.index(link.origin))
+            for link in write.links
+            if link.is_grounding
+        )
+        own = {"assimilated": write.assimilated, "changed": self._generation, "grounds": grounds}
+        return {**encode_entry(write.entry), **own}
 
     def _link(self, written: Mapping[int, EntryWrite]) -> None:
         self._learn({link.key for write in written.values() for link in write.links})

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
+from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError, StoreError, StoreUnavailableError
+from shared_core.evolution import said_concepts
 from shared_core.recall import Snapshot
-from shared_core.schema import build_trie_from_arrays
+from shared_core.schema import build_trie_from_arrays, fits_bounds, normalise_key
 from shared_core.store import Fault, NamespaceState, ScoreColumns, Store
-
-_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Checked:
 def check_memory(path: str | Path) -> Checked:
     """Check a memory that is there: the file, its rows, and what is derived from them. It may be in use meanwhile.
 
-    Takes time in proportion to the file, and no model.
+    All of it is looked at as of one moment. Takes time in proportion to the file, and no model. Which links a model
+    inferred, and which scores it computed, is not known without it: of those only what cannot be is found.
 
     Raises:
         NotFoundError: if there is no memory.
-        NotAMemoryError, StoreVersionError, StoreUnavailableError: as :meth:`.Store.open`; the last also if others
-            write so fast that no moment can be looked at.
+        NotAMemoryError, StoreVersionError, StoreUnavailableError: as :meth:`.Store.open`.
     """
     try:
         store = Store.open(path, create=False)
@@ -61,32 +61,50 @@ def check_memory(path: str | Path) -> Checked:
 
 def check_store(store: Store) -> Checked:
     """As :func:`check_memory`, of a store that is open."""
-    faults = store.check()
-    if any(fault.kind == "file" for fault in faults):
-        return Checked(0, 0, 0, tuple(faults))
+    faults: list[Fault] = []
     try:
-        known = store.namespaces()
-    except StoreError as error:
-        return Checked(0, 0, 0, (*faults, Fault("counter", str(error))))
-    for info in known:
-        faults += check_derived(store, info.name)
+        with store.at_one_moment() as moment:
+            faults += moment.check()
+            if any(fault.kind in ("file", "value") for fault in faults):
+                return Checked(0, 0, 0, tuple(faults))
+            try:
+                known = moment.namespaces()
+            except StoreError as error:
+                return Checked(0, 0, 0, (*faults, Fault("counter", str(error))))
+            for info in known:
+                faults += check_derived(moment, info.name)
+    except StoreUnavailableError:
+        raise
+    except StoreError as error:  # the damage may show only on the way, or at the end
+        return Checked(0, 0, 0, (*faults, Fault("file", str(error))))
     return Checked(len(known), sum(info.entries for info in known), sum(info.concepts for info in known), tuple(faults))
 
 
 def check_derived(store: Store, namespace: tuple[str, ...]) -> list[Fault]:
-    """Check the graph and the tries of one namespace against its entries."""
-    for _ in range(_ATTEMPTS):
-        try:
-            state = store.load(namespace)
-            found = [Fault("graph", what, namespace) for what in _graph_faults(store, namespace, Snapshot.build(state))]
-            for model, fingerprint in enumerate(store.fingerprints(), start=1):
-                columns = store.load_scores(namespace, fingerprint, state)
-                found += [Fault("trie", f"model {model}: {what}", namespace) for what in _trie_faults(state, columns)]
-        except StoreError as error:
-            return [Fault("graph", f"the namespace cannot be read ({error})", namespace)]
-        if store.generation(namespace) == state.generation:
-            return found
-    raise StoreUnavailableError("the memory changes too fast to be checked: check it while less is written")
+    """Check the graph and the tries of one namespace against its entries, in a store that stands at one moment."""
+    try:
+        found = [
+            Fault("link", f"the entry {entry.id!r:.80} {what}", namespace) for entry, what in unlikely(store, namespace)
+        ]
+        state = store.load(namespace)
+        found += [Fault("graph", what, namespace) for what in _graph_faults(store, namespace, Snapshot.build(state))]
+        for model, fingerprint in enumerate(store.fingerprints(), start=1):
+            columns = store.load_scores(namespace, fingerprint, state)
+            found += [Fault("trie", f"model {model}: {what}", namespace) for what in _trie_faults(state, columns)]
+    except StoreError as error:
+        return [Fault("graph", f"the namespace cannot be read ({error})", namespace)]
+    return found
+
+
+def unlikely(store: Store, namespace: tuple[str, ...]) -> Iterator[tuple[MemoryEntry, str]]:
+    """Entries of which it is not known which links they were stored with, and that cannot have been these."""
+    with store.scan(namespace, unvouched=True) as (_, writes):
+        for write in writes:
+            said = [link for link in write.links if link.origin == "said"]
+            if not write.links and said_concepts(write.entry):
+                yield write.entry, "says something, and no concept leads to it"
+            elif any(normalise_key(link.surface) != link.key or not fits_bounds(link.key) for link in said):
+                yield write.entry, "is linked to a concept that it words otherwise"
 
 
 def _graph_faults(store: Store, namespace: tuple[str, ...], snapshot: Snapshot) -> Iterator[str]:

@@ -9,13 +9,14 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection
 
-from shared_core.store.migrations import m001_initial, m002_changes, m003_touched, m004_anticipations
+from shared_core.store.migrations import m001_initial, m002_changes, m003_touched, m004_anticipations, m005_grounds
 
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     m001_initial.upgrade,
     m002_changes.upgrade,
     m003_touched.upgrade,
     m004_anticipations.upgrade,
+    m005_grounds.upgrade,
 )
 
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared_core.entry import MemoryEntry
-from shared_core.errors import FormatError, InvalidInputError, StoreUnavailableError
+from shared_core import SchemaMemory
+from shared_core.entry import MAX_ENTRY_BYTES, MemoryEntry
+from shared_core.errors import FormatError, InvalidInputError, StoreError, StoreUnavailableError
 from shared_core.store import (
     ORIGINS,
     ConceptLink,
@@ -20,6 +21,7 @@ from shared_core.store import (
     export_namespace,
     exported_namespace,
     import_namespace,
+    transfer,
 )
 from tests.shared_core.store.conftest import FEW
 
@@ -227,7 +229,7 @@ def metadata(value):
         (concept(weight="1"), "weight"),
         (concept(weight=10**400), "weight"),
         (json.dumps({"id": "1", "text": "a", "concepts": GOOD["concepts"] * 2}), "twice"),
-        (json.dumps({"id": "1", "text": "x" * (16 * 2**20)}), "longer"),
+        (json.dumps({"id": "1", "text": "x" * (64 * 2**20)}), "longer"),
     ],
 )
 def test_a_wrong_line_is_named_and_nothing_is_stored(store, tmp_path, line, message):
@@ -339,3 +341,65 @@ def test_neither_direction_holds_the_whole_namespace(store, tmp_path):
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < size / 2
+
+
+def test_the_largest_entry_is_exported_and_imported_again(tmp_path):
+    """What may be remembered fits in a line with its concepts; a byte more is refused."""
+    words = " ".join(f"word{number}" for number in range(3000))
+    room = MAX_ENTRY_BYTES - len(json.dumps(MemoryEntry(words, id="a", metadata={"blob": ""}).to_dict()))
+    largest = MemoryEntry(words, id="a", metadata={"blob": "x" * room})
+    texts = MemoryEntry("\u4e00\x01 " * (MAX_ENTRY_BYTES // 11), id="b")
+    with SchemaMemory.open(tmp_path / "memory.db") as memory, SchemaMemory.open(tmp_path / "other.db") as other:
+        with pytest.raises(InvalidInputError, match="16,777,217 bytes"):
+            memory.remember(MemoryEntry(words + "s", id="a", metadata=largest.metadata), use_model=False)
+        assert memory.entries == []
+        assert memory.remember([largest, texts], use_model=False).added == 2
+        memory.export(tmp_path / "large.jsonl")
+        assert other.import_file(tmp_path / "large.jsonl").added == 2
+        assert other.entries == memory.entries == [largest, texts]
+
+
+def test_what_an_earlier_version_stored_is_exported_so_that_it_can_be_imported(store, tmp_path, monkeypatch):
+    """It may be larger than what may be remembered now, or have more concepts than fit in a line."""
+    path = tmp_path / "large.jsonl"
+    large = MemoryEntry("jam", id="a", metadata={"blob": "x" * (MAX_ENTRY_BYTES + 2**20)})
+    store.write(ANNA, [EntryWrite(large)])
+    export_namespace(store, ANNA, path)
+    import_namespace(store, BEN, path)
+    assert store.get(BEN, ["a"]) == [large]
+    store.clear(BEN)
+    monkeypatch.setattr(transfer, "_MAX_LINE_BYTES", 20_000)
+    with pytest.raises(StoreError, match=r"'a'.*back the memory up"):
+        export_namespace(store, ANNA, path)
+    store.clear(ANNA)
+    keys = [f"more {number}" for number in range(200)]
+    grounding = tuple(said(f"key {number}") for number in range(100))
+    store.write(ANNA, [EntryWrite(MemoryEntry("b", id="b"), tuple(map(said, keys)))])
+    store.write(ANNA, [EntryWrite(MemoryEntry("a", id="a"), (*grounding, *map(inferred, keys)))])
+    export_namespace(store, ANNA, path)
+    assert max(map(len, path.read_bytes().splitlines())) < 20_000
+    import_namespace(store, BEN, path)
+    with store.scan(BEN) as (_, writes):
+        found = {write.id: write for write in writes}
+    assert set(found["a"].links) == set(grounding)
+    assert not found["a"].assimilated
+    assert len(found["b"].links) == 200
+
+
+@pytest.mark.parametrize(
+    ("encoded", "message"),
+    [("utf-8-sig", None), ("utf-16", "UTF-16: save it as UTF-8"), ("latin-1", "not UTF-8 .*: save the file as UTF-8")],
+)
+def test_an_export_that_was_saved_in_another_encoding(store, tmp_path, encoded, message):
+    path = tmp_path / "saved.jsonl"
+    header = {"format": "scg-memory", "version": 1, "namespace": ["caf\u00e9"]}
+    lines = [json.dumps(line, ensure_ascii=False) for line in (header, {"id": "1", "text": "caf\u00e9"})]
+    path.write_text("\n".join(lines), encoding=encoded)
+    if message is None:
+        assert exported_namespace(path) == ("caf\u00e9",)
+        assert import_namespace(store, ANNA, path).added == 1
+        return
+    for call in (lambda: exported_namespace(path), lambda: import_namespace(store, ANNA, path)):
+        with pytest.raises(FormatError, match=message):
+            call()
+    assert store.namespaces() == []

@@ -1,16 +1,24 @@
 """A check finds what does not fit together, a repair mends it, and what is damaged beyond that is carried over."""
 
+import contextlib
+import os
 import random
 import shutil
 import sqlite3
+import tempfile
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError, NotFoundError, StoreError
 from shared_core.evolution import said_concepts
 from shared_core.store import Anticipated, Anticipation, ConceptLink, EntryWrite, KeyScores, Store, migrate_memory
+from shared_core.store.tables import schema
 from shared_core.upkeep import check_memory, rebuild_memory, repair_memory, salvage_memory
 
 ANNA, BEN = ("anna",), ("ben",)
@@ -81,17 +89,50 @@ FAULTS = {
     "an entry newer than its namespace": ("entry", "UPDATE entries SET changed = 999 WHERE seq = 3"),
     "a concept that nothing says": ("concept", "INSERT INTO concepts VALUES (1, 9999, 'ghost', 'ghost')"),
     "a concept worded as nobody does": ("concept", "UPDATE concepts SET surface = 'ghost' WHERE number = 3"),
+    "a concept with another key": ("link", "UPDATE concepts SET key = 'ghost' WHERE namespace = 1 AND number = 3"),
+    "keys that are all other ones": ("link", "UPDATE concepts SET key = 'x' || key"),
+    "links that are all gone": ("link", "DELETE FROM links", "DELETE FROM scores", "DELETE FROM concepts"),
+    "a link of a shared concept that is gone": (
+        "link",
+        (
+            "DELETE FROM links WHERE (namespace, concept, seq) IN (SELECT namespace, concept, max(seq) FROM links "
+            "WHERE namespace = 1 AND origin = 0 GROUP BY concept HAVING count(*) > 1)"
+        ),
+    ),
+    "links that weigh too much": ("link", "UPDATE links SET weight = 999 WHERE namespace = 1 AND seq = 3"),
+    "links that weigh less": ("link", "UPDATE links SET weight = 0.5 WHERE namespace = 1 AND seq = 3"),
+    "an inferred link that weighs too much": ("link", "UPDATE links SET weight = 1.5 WHERE origin = 1"),
+    "an inferred link of no weight": ("link", "UPDATE links SET weight = 0 WHERE origin = 1"),
+    "links that were not said": ("link", "UPDATE links SET origin = 2 WHERE namespace = 1 AND seq = 3"),
+    "links that were not inferred": ("link", "UPDATE links SET origin = 0, surface = 'ghost' WHERE origin = 1"),
+    "links worded otherwise": ("link", "UPDATE links SET surface = 'ghost' WHERE seq = 3 AND origin = 0"),
+    "a link that nobody made": (
+        "link",
+        (
+            "INSERT INTO links SELECT 1, 3, number, 1.0, 0, surface FROM concepts WHERE namespace = 1 "
+            "AND number NOT IN (SELECT concept FROM links WHERE namespace = 1 AND seq = 3) LIMIT 1"
+        ),
+    ),
+    "an index of links that is gone": ("schema", "DROP INDEX links_by_concept"),
+    "an index of entries that is gone": ("schema", "DROP INDEX entries_by_digest"),
+    "an index that is another one": (
+        "schema",
+        "DROP INDEX entries_by_change",
+        "CREATE INDEX entries_by_change ON entries (changed)",
+    ),
+    "an index that refuses": ("schema", "CREATE UNIQUE INDEX foreign_one ON entries (namespace, text)"),
+    "a trigger": ("schema", "CREATE TRIGGER foreign_one AFTER UPDATE ON namespaces BEGIN DELETE FROM links; END"),
     "a concept without a key": ("concept", "UPDATE concepts SET key = ' ' WHERE number = 3"),
-    "a concept that is no text": ("concept", "UPDATE concepts SET key = x'00' WHERE number = 3"),
+    "a concept that is no text": ("value", "UPDATE concepts SET key = x'00' WHERE number = 3"),
     "a concept that is gone": ("link", "DELETE FROM concepts WHERE namespace = 1 AND number = 3"),
     "an entry that is gone": ("link", "DELETE FROM entries WHERE namespace = 1 AND seq = 3"),
     "a link of no origin": ("link", "UPDATE links SET origin = 7 WHERE seq = 3"),
-    "a link of no weight": ("link", "UPDATE links SET weight = 9e999 WHERE seq = 3"),
+    "a link of no weight": ("value", "UPDATE links SET weight = 9e999 WHERE seq = 3"),
     "a said link without words": ("link", "UPDATE links SET surface = NULL WHERE seq = 3 AND origin = 0"),
     "scores that do not fit": ("scores", "UPDATE scores SET sizes = x'ffffffff'"),
     "scores of a concept that is gone": ("scores", "UPDATE scores SET concepts = zeroblob(length(concepts))"),
     "an expectation that cannot be read": ("scores", "UPDATE anticipations SET logprobs = x'00' WHERE seq = 3"),
-    "an expectation that is no blob": ("scores", "UPDATE anticipations SET token_ids = '12345678' WHERE seq = 3"),
+    "an expectation that is no blob": ("value", "UPDATE anticipations SET token_ids = '12345678' WHERE seq = 3"),
     "an expectation beyond certainty": ("scores", "UPDATE anticipations SET logprobs = x'003c003c' WHERE seq = 3"),
     "an expectation of an entry that is gone": ("scores", "INSERT INTO anticipations VALUES (1, 999, 1, x'', x'')"),
     "a model that is gone": ("link", "DELETE FROM models"),
@@ -105,8 +146,8 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_found_and_mended(path, name):
-    kind, statement = FAULTS[name]
-    change(path, statement)
+    kind, *statements = FAULTS[name]
+    change(path, *statements)
     if kind == "erasure":  # opening finishes it
         assert check_memory(path).faults == ()
         return
@@ -124,6 +165,70 @@ def test_a_fault_is_found_and_mended(path, name):
         first = ("recovered", "1") if name == "a name that cannot be read" else ANNA
         assert names == {first, BEN}
         assert len(store.load(first).entries) == ENTRIES - (name == "an entry that is gone")
+
+
+VALUES = (
+    st.none()
+    | st.sampled_from(
+        ["", "abc", " 7", "1e5", "\x00", "a\x00b", '["anna"]', "[]", "null", b"", b"abc", b"\xff", b"\x00" * 8]
+    )
+    | st.sampled_from([-(2**63), -1, 0, 1, 3, 7, 255, 2**31, 2**53, 2**53 + 1, 2**62, 2**63 - 1])
+    | st.sampled_from([0.5, -1.0, 1e300, float("inf"), float("-inf")])
+)
+COLUMNS = st.sampled_from([column for table in schema.sorted_tables for column in table.columns])
+
+
+@given(st.lists(st.tuples(COLUMNS, VALUES, st.sampled_from([0, 1, 3, None])), min_size=1, max_size=3))
+@example([(schema.tables["entries"].c.seq, "abc", 3)])
+@example([(schema.tables["entries"].c.text, b"caf\xc3\xa9", 3)])
+@example([(schema.tables["entries"].c.id, b"\xff", 3)])
+@example([(schema.tables["links"].c.seq, "abc", 3)])
+@example([(schema.tables["namespaces"].c.generation, 2**63 - 1, None)])
+@example([(schema.tables["scores"].c.saved, 2**63 - 1, None)])
+@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "30")), deadline=None)
+def test_a_value_of_any_kind_in_any_column_is_found_and_mended(made, changes):
+    """What is written there is in one row, or in all of the table. Texts that were not written over stay."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(shutil.copy(made, folder))
+        for column, value, row in changes:
+            where = "" if row is None else f" WHERE ({keys(column.table)}) = (SELECT {keys(column.table)} FROM "
+            where += "" if row is None else f"{column.table.name} ORDER BY {keys(column.table)} LIMIT 1 OFFSET {row})"
+            connection = sqlite3.connect(path)
+            with contextlib.suppress(sqlite3.IntegrityError, OverflowError), connection:
+                connection.execute(f"UPDATE {column.table.name} SET {column.name} = ?{where}", (value,))
+            connection.close()
+        before = texts(path)
+        faults = check_memory(path).faults
+        assert not any(fault.kind == "file" for fault in faults), faults
+        mended = repair_memory(path)
+        assert check_memory(path).faults == (), (faults, mended)
+        assert bool(mended.done) == bool(faults)
+        assert texts(path) >= before
+        with Store.open(path) as store:
+            for info in store.namespaces():
+                entry = MemoryEntry("a purple bicycle", id="new")
+                assert store.write(info.name, [EntryWrite(entry, tuple(said_concepts(entry)))]).added == 1
+                state = store.load(info.name)
+                assert {"purple bicycle"} <= {key for key, _ in state.concepts}
+                assert store.load_scores(info.name, "tiny", state) is not None
+                store.forget(info.name, ids=["new"])
+        assert check_memory(path).faults == ()
+
+
+def keys(table):
+    return ", ".join(column.name for column in table.primary_key)
+
+
+def texts(path):
+    """The texts of entries that can be read as such."""
+    connection = sqlite3.connect(path)
+    found = Counter(
+        text.replace("\x00", "")
+        for (text,) in connection.execute("SELECT CAST(text AS TEXT) FROM entries WHERE CAST(text AS TEXT) != x'ff'")
+        if text.strip("\x00 ")
+    )
+    connection.close()
+    return found
 
 
 def test_what_a_model_expects_of_other_entries_outlives_a_repair(path):
@@ -182,7 +287,7 @@ def test_what_is_derived_comes_back_as_it_was(path, made):
 
 
 def test_everything_derived_is_rebuilt_when_asked(path, made):
-    change(path, "UPDATE concepts SET key = 'x' || key")  # fits together, and is wrong
+    change(path, "DELETE FROM links WHERE origin = 1")  # what a model inferred, only a model can know
     assert check_memory(path).faults == ()
     mended = rebuild_memory(path)
     assert mended.waiting == 2 * ENTRIES
@@ -280,6 +385,7 @@ def test_what_a_server_lets_go_wrong_is_found_and_mended_there(made, postgres):
     name = postgres.database()
     url = postgres.url(name)
     migrate_memory(made, url)
+    assert check_memory(url).faults == ()
     assert check_memory(url) == check_memory(made)
     before = content(url)
     with postgres.connect(name) as connection:
@@ -290,10 +396,24 @@ def test_what_a_server_lets_go_wrong_is_found_and_mended_there(made, postgres):
             "UPDATE links SET surface = NULL WHERE seq = 5 AND origin = 0;"
             "UPDATE namespaces SET next_seq = 3, generation = 999;"
             "UPDATE anticipations SET logprobs = '\\x00' WHERE seq = 3;"
-            "UPDATE scores SET sizes = '\\xffffffff'"
+            "UPDATE scores SET sizes = '\\xffffffff';"
+            "UPDATE links SET origin = 2 WHERE namespace = 1 AND seq = 6;"
+            "UPDATE links SET weight = 999 WHERE namespace = 1 AND seq = 7;"
+            "DELETE FROM links WHERE namespace = 1 AND seq = 8;"
+            "UPDATE concepts SET key = 'ghost' WHERE namespace = 2 AND number = 5;"
+            "UPDATE entries SET changed = -5, touched = 'NaN' WHERE namespace = 2 AND seq = 2;"
+            "DROP INDEX links_by_concept; DROP INDEX entries_by_digest"
+        )
+    assert {fault.kind for fault in check_memory(url).faults} == {"schema", "value"}
+    with postgres.connect(name) as connection:
+        connection.execute(
+            "SET search_path TO scg_memory; UPDATE entries SET changed = 0, touched = 0 WHERE seq = 2;"
+            "UPDATE links SET weight = 7 WHERE seq = 4"
         )
     found = {fault.kind for fault in check_memory(url).faults}
-    assert found >= {"concept", "link", "counter", "scores"}
+    assert found >= {"schema", "concept", "link", "counter", "scores"}
+    with postgres.connect(name) as connection:
+        connection.execute("SET search_path TO scg_memory; UPDATE entries SET changed = -5 WHERE seq = 2")
     mended = repair_memory(url)
     assert mended.done
     assert mended.kept is None

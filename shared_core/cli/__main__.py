@@ -1,0 +1,5 @@
+"""``python -m shared_core.cli`` is ``scg``."""
+
+from shared_core.cli import main
+
+main()
