@@ -41,7 +41,12 @@ class Target:
 
         Raises:
             InvalidInputError: if the namespace cannot be one.
+            ModelError: if the model is a path at which there is nothing.
         """
+        if model is not None:
+            from shared_core.models import check_source
+
+            check_source(model)
         return cls(memory, check_namespace(namespace or default_namespace), model)
 
     def open(self) -> SchemaMemory:

@@ -33,10 +33,13 @@ def serve(
 ) -> None:
     """Serve a memory over HTTP until SIGTERM or SIGINT."""
     try:
+        from shared_core.models import check_source
         from shared_core.serving import KeyFile, listen, make_app
         from shared_core.serving import serve as run
     except ModuleNotFoundError as error:
         raise _missing(error) from error
+    if model is not None:
+        check_source(model)
     bound = listen(host, port, anywhere=key_file is not None)
     app = make_app(memory, keys=None if key_file is None else KeyFile(key_file), model=model)
     run(app, bound, lambda address: show(f"Serving at {address}"))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from shared_core.models.model_thread import on_model_thread
 from shared_core.models.port import PROMPT, LanguageModel, ModelSource, TokenTree
+from shared_core.models.source import check_source
 
 if TYPE_CHECKING:
     from shared_core.models.engine import TransformersModel
@@ -18,6 +19,7 @@ __all__ = [
     "TokenTree",
     "TransformersModel",
     "cache_folder",
+    "check_source",
     "load_model",
     "on_model_thread",
 ]

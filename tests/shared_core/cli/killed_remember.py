@@ -14,6 +14,7 @@ from typing import NoReturn
 
 import torch
 
+import shared_core.cli.app
 import shared_core.memory  # noqa: F401 - here rather than in every child
 from shared_core import models
 from shared_core.cli import main

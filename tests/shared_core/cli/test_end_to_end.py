@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from copy import deepcopy
 from pathlib import Path
 
@@ -230,3 +231,32 @@ def test_killed_at_any_moment_and_run_again_it_ends_as_if_never_killed(folder, t
     assert exports == [exports[0]] * 4
     assert '"inferred"' in exports[0]
     assert '"assimilated": false' not in exports[0]
+
+
+def test_an_export_comes_through_a_pipe(scg, remembered, folder):
+    assert scg("export", "exported.jsonl").code == 0
+    exported = (folder / "exported.jsonl").read_bytes()
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    for content in (exported, exported + b"no line"):
+        writer = threading.Thread(target=pipe.write_bytes, args=[content])
+        writer.start()
+        result = scg("import", "pipe", "--memory", "new.db", "--json")
+        writer.join()
+        if content == exported:
+            assert json.loads(result.out)["added"] == 24
+        else:
+            assert result.code == 2
+            assert "error: pipe, line 26: the line is not JSON" in result.err
+
+
+def test_the_command_is_also_a_module(folder):
+    done = subprocess.run(
+        [sys.executable, "-m", "shared_core.cli", "--version"],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=100,
+    )
+    assert done.stdout.startswith("scg ")

@@ -164,6 +164,43 @@ def test_help_starts_without_the_heavy_parts(folder):
     assert done.stdout.endswith("\n[]\n")
 
 
+_INTERRUPTED = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from shared_core.cli import main
+main(sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize("module", ["shared_core.cli.app", "typer", "sqlalchemy", "numpy", "shared_core.memory"])
+def test_an_interruption_while_the_command_starts_is_told_in_one_line(stored, module):
+    """The parts of the program are loaded one after another, and each is where somebody may press Ctrl-C."""
+    root = sys.modules["shared_core.errors"].__file__.rpartition("shared_core")[0]
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED, module, "stats", "--memory", str(stored)],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted: what was stored by then stays\n")
+
+
+def test_a_model_that_is_a_path_to_nothing_is_refused_before_anything_is_opened(memory, scg, stored):
+    for path in ("/no/where", "./nowhere", "~/no/where", "missing.gguf"):
+        result = scg("recall", "tea", "--model", path)
+        assert result.code == 1
+        assert "check the path" in result.err
+    assert memory.calls == []
+
+
 @pytest.mark.parametrize(("version", "expected"), [("1.2.3", "scg 1.2.3\n"), (None, "scg (not installed")])
 def test_version(scg, monkeypatch, version, expected):
     import importlib.metadata

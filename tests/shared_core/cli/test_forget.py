@@ -79,3 +79,13 @@ def test_bytes_left_behind_are_told(memory, scg, stored):
     result = scg("forget", "--all", "--yes", "--json")
     assert json.loads(result.out)["wiped"] is False
     assert "may stay in the file" in result.err
+
+
+@pytest.mark.parametrize(("option", "value"), [("--older-than", "0d"), ("--keep-newest", "0"), ("--keep-newest", "-1")])
+def test_a_bound_that_would_keep_nothing_is_refused_in_the_words_of_the_command(memory, scg, stored, option, value):
+    result = scg("forget", f"{option}={value}", "--yes")
+    assert result.code == 2
+    assert option in result.err
+    assert "max_" not in result.err
+    assert "timedelta" not in result.err
+    assert memory.calls == []

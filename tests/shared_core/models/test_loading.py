@@ -90,7 +90,13 @@ def test_the_embedded_model_is_a_gguf_file(embedded, monkeypatch):
     assert (Path(loaded[0]) / "model.safetensors").is_file()
 
 
-@pytest.mark.parametrize("source", ["no/such-model", "no-such-model", "./nowhere", "not a model id!", "a/b/c/d"])
+@pytest.mark.parametrize("source", ["./nowhere", "/no/where", "~/no/where", "../nowhere", Path("no/where")])
+def test_a_path_at_which_there_is_nothing_is_no_hub_id(source):
+    with pytest.raises(ModelError, match=r"no model folder .*: check the path"):
+        load_model(source)
+
+
+@pytest.mark.parametrize("source", ["no/such-model", "no-such-model", "not a model id!", "a/b/c/d"])
 def test_an_unknown_model_says_what_can_be_passed(offline, source):
     with pytest.raises(ModelError, match=r"local folder, a \.gguf file or a hub id"):
         load_model(source)

@@ -87,6 +87,7 @@ def test_a_file_of_version_2_gets_the_column(path):
     connection = sqlite3.connect(path)
     connection.execute("DROP TABLE anticipations")
     connection.execute("ALTER TABLE entries DROP COLUMN touched")
+    connection.execute("ALTER TABLE entries DROP COLUMN grounds")
     connection.execute("PRAGMA user_version = 2")
     connection.commit()
     connection.close()

@@ -68,8 +68,10 @@ def write_lines(path, *lines):
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=20)
 KEYS = st.sampled_from(["puppy", "red car", "\u00e9t\u00e9", "\u4e2d\u6587", "a\u2028b", 'q"\\'])
+SURFACES = TEXTS.filter(str.strip)
 LINKS = st.lists(
-    st.builds(ConceptLink, KEYS, TEXTS.filter(str.strip), st.floats(0, 1e6), st.sampled_from(ORIGINS)),
+    st.builds(ConceptLink, KEYS, SURFACES, st.floats(0, 1e6), st.sampled_from(["said", "generated"]))
+    | st.builds(ConceptLink, KEYS, SURFACES, st.floats(0, 1, exclude_min=True), st.just("inferred")),
     max_size=4,
     unique_by=lambda link: link.key,
 ).map(tuple)
@@ -208,7 +210,7 @@ def metadata(value):
         ('{"id": "1", "text": "a", "mood": "good"}', "mood"),
         ('{"id": "1", "text": "a\\u0000"}', "NUL"),
         ('{"id": "1", "text": "a\\ud800"}', "surrogate"),
-        ('{"id": "1", "text": "\udcff"}', "not JSON"),
+        ('{"id": "1", "text": "\udcff"}', "not UTF-8"),
         ('{"id": "1", "text": "a", "occurred_at": "yesterday"}', "ISO 8601"),
         ('{"id": "1", "text": "a", "metadata": [1]}', "metadata"),
         (metadata("NaN"), "NaN"),
@@ -348,15 +350,15 @@ def test_the_largest_entry_is_exported_and_imported_again(tmp_path):
     words = " ".join(f"word{number}" for number in range(3000))
     room = MAX_ENTRY_BYTES - len(json.dumps(MemoryEntry(words, id="a", metadata={"blob": ""}).to_dict()))
     largest = MemoryEntry(words, id="a", metadata={"blob": "x" * room})
-    texts = MemoryEntry("\u4e00\x01 " * (MAX_ENTRY_BYTES // 11), id="b")
+    escaped = MemoryEntry("\u4e00", id="b", metadata={"blob": "\x01" * (MAX_ENTRY_BYTES // 6 - 20)})
     with SchemaMemory.open(tmp_path / "memory.db") as memory, SchemaMemory.open(tmp_path / "other.db") as other:
         with pytest.raises(InvalidInputError, match="16,777,217 bytes"):
             memory.remember(MemoryEntry(words + "s", id="a", metadata=largest.metadata), use_model=False)
         assert memory.entries == []
-        assert memory.remember([largest, texts], use_model=False).added == 2
+        assert memory.remember([largest, escaped], use_model=False).added == 2
         memory.export(tmp_path / "large.jsonl")
         assert other.import_file(tmp_path / "large.jsonl").added == 2
-        assert other.entries == memory.entries == [largest, texts]
+        assert other.entries == memory.entries == [largest, escaped]
 
 
 def test_what_an_earlier_version_stored_is_exported_so_that_it_can_be_imported(store, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import random
 import shutil
 import sqlite3
 import tempfile
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from shared_core.config import SCGConfig
 from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError, NotFoundError, StoreError
 from shared_core.evolution import said_concepts
@@ -185,7 +187,7 @@ COLUMNS = st.sampled_from([column for table in schema.sorted_tables for column i
 @example([(schema.tables["links"].c.seq, "abc", 3)])
 @example([(schema.tables["namespaces"].c.generation, 2**63 - 1, None)])
 @example([(schema.tables["scores"].c.saved, 2**63 - 1, None)])
-@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "30")), deadline=None)
+@settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "12")), deadline=None)
 def test_a_value_of_any_kind_in_any_column_is_found_and_mended(made, changes):
     """What is written there is in one row, or in all of the table. Texts that were not written over stay."""
     with tempfile.TemporaryDirectory() as folder:
@@ -297,6 +299,82 @@ def test_everything_derived_is_rebuilt_when_asked(path, made):
     for (_, links), (_, before) in zip(found[BEN], expected[BEN], strict=True):
         assert set(links) == {link for link in before if link.is_grounding}
     assert check_memory(path).faults == ()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        SCGConfig(),
+        SCGConfig.paper(),
+        SCGConfig(accommodation="spans", gate="perplexity", batch=4),
+        SCGConfig(accommodation="generate", grounded=False),
+        SCGConfig(assimilate=0, inferred_weight=0.1),
+    ],
+)
+def test_a_sound_memory_is_sound_whatever_its_settings(open_memory, tmp_path, turns, config):
+    """Also when the entries that grounded others' concepts are forgotten, replaced or imported."""
+    path, other = tmp_path / "memory.db", tmp_path / "other.db"
+    with open_memory(config=config) as memory:
+        memory.remember(turns[:6])
+        memory.remember(turns[6:9], use_model=False)
+        memory.consolidate()
+        assert check_memory(path).faults == ()
+        memory.remember(MemoryEntry("Other bees", id="t02"))
+        memory.forget(ids=["t01", "t03", "t07"])
+        assert check_memory(path).faults == ()
+        memory.export(tmp_path / "exported.jsonl")
+        with open_memory(other, config=config) as imported:
+            imported.import_file(tmp_path / "exported.jsonl")
+    assert check_memory(path).faults == check_memory(other).faults == ()
+    assert repair_memory(path).done == ()
+
+
+@pytest.mark.parametrize(
+    ("statements", "entries"),
+    [
+        (["DELETE FROM scores", "DELETE FROM links", "DELETE FROM concepts"], 2 * ENTRIES),
+        (["UPDATE concepts SET key = 'x' || key"], 2 * ENTRIES),
+        (["UPDATE links SET surface = 'other words' WHERE namespace = 1 AND seq = 3"], 1),
+    ],
+)
+def test_of_what_an_earlier_version_stored_what_cannot_be_is_found(path, made, statements, entries):
+    """It did not note which links an entry was stored with."""
+    change(path, "UPDATE entries SET grounds = NULL")
+    assert check_memory(path).faults == ()
+    change(path, *statements)
+    assert "link" in {fault.kind for fault in check_memory(path).faults}
+    mended = repair_memory(path)
+    assert mended.waiting == entries
+    assert check_memory(path).faults == ()
+    found, expected = content(path), content(made)
+    for (entry, links), (before, earlier) in zip(found[ANNA], expected[ANNA], strict=True):
+        assert entry == before
+        assert {link for link in links if link.is_grounding} == {link for link in earlier if link.is_grounding}
+
+
+def test_a_memory_is_checked_while_others_write(path):
+    """All of it is looked at as of one moment, so it is neither refused nor found to be at odds with itself."""
+    written, stop = [], threading.Event()
+
+    def work():
+        with Store.open(path) as store:
+            while not stop.is_set():
+                entry = MemoryEntry(f"purple bicycle {len(written)}", id=f"w{len(written)}")
+                store.write(ANNA, [EntryWrite(entry, tuple(said_concepts(entry)))])
+                written.append(entry)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(5):
+            before = len(written)
+            checked = check_memory(path)
+            assert checked.faults == ()
+            assert 2 * ENTRIES + before <= checked.entries <= 2 * ENTRIES + len(written) + 1
+    finally:
+        stop.set()
+        thread.join()
+    assert written
 
 
 def test_an_index_that_lies_is_rebuilt(path):
