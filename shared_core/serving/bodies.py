@@ -110,6 +110,10 @@ class ForgetBody(_Asked):
     where: FilterBody | None = None
 
 
+class ClearBody(_Asked):
+    """Nothing: a whole namespace goes. A body with conditions was meant for ``forget``."""
+
+
 class RememberedBody(_Told):
     """What a write did."""
 

@@ -17,6 +17,7 @@ from shared_core.memory import SchemaMemory
 from shared_core.serving.bodies import (
     AnswerBody,
     AnswerResult,
+    ClearBody,
     ConfigResult,
     ConsolidatedResult,
     EntriesResult,
@@ -171,8 +172,8 @@ async def forget(memory: Named, metrics: Figures, body: ForgetBody) -> ErasedRes
 
 
 @memories.post("/clear", response_model_exclude_unset=True)
-async def clear(memory: Named, metrics: Figures) -> ErasedResult:
-    """Erase the whole namespace."""
+async def clear(memory: Named, metrics: Figures, body: ClearBody | None = None) -> ErasedResult:
+    """Erase the whole namespace; a body with anything in it is refused."""
     erased = await memory.aclear()
     metrics.erased(erased)
     return _receipt(erased)

@@ -258,6 +258,8 @@ def _begin_writing(driver: psycopg.Connection, namespace: tuple[str, ...] | None
         try:
             driver.execute(begin)
             [*_, number] = driver.execute(locks, keys).fetchone() or [""]
+            # For rows and tables that somebody else has locked, who takes no such turns.
+            driver.execute(f"SET LOCAL lock_timeout TO '{round(BUSY_SECONDS * 1000)}ms'")
             return str(number)
         except codes.LockNotAvailable:
             driver.rollback()

@@ -62,10 +62,14 @@ def repair_memory(path: str | Path) -> Mended:
         faults = check_store(store).faults
         if any(fault.kind == "file" for fault in faults):
             reason = next(fault.what for fault in faults if fault.kind == "file")
+            advice = "let the server restore it from a backup"
+            if store.path is not None:
+                advice = (
+                    "restore a backup in its place and delete the -wal and -shm files beside it, or carry over what "
+                    "can be read with `scg repair --into NEW_FILE`"
+                )
             raise StoreError(
-                f"the database {path} itself is damaged ({reason}): nothing was changed; restore a backup in its place "
-                "and delete the -wal and -shm files beside it, or carry over what can be read with `scg repair --into "
-                "NEW_FILE`"
+                f"the database {store.location} itself is damaged ({reason}): nothing was changed; {advice}"
             )
         if not faults:
             return Mended((), 0, None)

@@ -28,6 +28,14 @@ def refused(response, status, kind, *told):
     return body["message"]
 
 
+def test_conditions_do_not_clear_a_namespace(service):
+    """They were meant for another call, which erases less."""
+    service.ask("remember", {"entries": [ENTRY]})
+    refused(service.ask("clear", {"session": "May"}), 422, "InvalidInputError", "session")
+    assert service.ask("stats").json()["entries"] == 1
+    assert service.ask("clear", {}).json()["entries"] == 1
+
+
 def test_namespaces_never_see_each_other(service):
     assert service.ask("remember", {"entries": [ENTRY]}).json()["added"] == 1
     as_ben = {"key": service.ben, "namespace": BEN}

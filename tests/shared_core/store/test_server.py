@@ -3,11 +3,12 @@
 import os
 import signal
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
-from sqlalchemy import inspect
+from sqlalchemy import inspect, make_url
 
 from shared_core.entry import MemoryEntry
 from shared_core.errors import (
@@ -20,6 +21,7 @@ from shared_core.errors import (
     StoreVersionError,
 )
 from shared_core.store import ConceptLink, EntryWrite, Store, migrations, parse_location, postgresql, tables
+from shared_core.upkeep import repair_memory
 from tests.conftest import run_program
 
 ANNA, BEN = ("anna",), ("ben",)
@@ -244,6 +246,33 @@ def test_a_waiting_writer_stays_as_long_as_those_in_front_get_on(url, monkeypatc
     done.set()
     for thread in threads:
         thread.join()
+
+
+def test_a_repair_names_a_damaged_database_without_its_password(postgres):
+    name = postgres.database()
+    url = postgres.url(name)
+    with Store.open(url) as store:
+        store.write(ANNA, [write("1")])
+    with postgres.connect(name) as connection:
+        connection.execute("DROP TABLE scg_memory.anticipations")
+    secret = make_url(url).set(password="SEKRET").render_as_string(hide_password=False)
+    assert "SEKRET" in secret
+    with pytest.raises(StoreError, match="let the server restore it") as raised:
+        repair_memory(secret)
+    assert "SEKRET" not in str(raised.value)
+
+
+def test_what_others_have_locked_is_waited_for_as_long_as_the_error_says(url, monkeypatch):
+    monkeypatch.setattr(postgresql, "BUSY_SECONDS", 1.0)
+    with Store.open(url) as store, psycopg.connect(url.replace("+psycopg", "")) as other:
+        store.write(ANNA, [write("1")])
+        other.execute("SELECT * FROM scg_memory.namespaces FOR UPDATE")
+        start = time.monotonic()
+        with pytest.raises(StoreUnavailableError, match="did not end for 1 s"):
+            store.write(ANNA, [write("2")])
+        assert time.monotonic() - start >= 1
+        other.rollback()
+        assert store.write(ANNA, [write("2")]).added == 1
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT])
