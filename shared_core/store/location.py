@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from sqlalchemy.engine import URL, make_url
@@ -11,6 +12,8 @@ from sqlalchemy.exc import ArgumentError
 from shared_core.entry import check_text
 from shared_core.errors import InvalidInputError
 
+# Also with one slash, as a path has it that was made of a URL.
+_DATABASE = re.compile(r"\s*postgres[a-z0-9+]*:/", re.IGNORECASE)
 _DRIVERS = ("postgresql", "postgresql+psycopg", "postgres")
 
 
@@ -45,6 +48,9 @@ def check_path(path: str | Path) -> Path:
         raise InvalidInputError("the path holds a lone surrogate: decode its source as UTF-8") from None
     if not name.strip():
         raise InvalidInputError("the path is empty: pass the path of a file")
+    if _DATABASE.match(os.fsdecode(name)):
+        # Not repeated: it may hold a password.
+        raise InvalidInputError("the address of a database stands where a file is meant: pass the path of a file")
     if b"\x00" in name:
         raise InvalidInputError("the path holds a NUL character: remove it first")
     return Path(os.fsdecode(name)).absolute()
@@ -73,6 +79,11 @@ def _parse_url(text: str) -> Path | URL | None:
             "the database URL cannot be read: write it as sqlite:///memory.db or "
             "postgresql+psycopg://user:password@host/database"
         ) from None
+    if "@" in (url.host or ""):
+        raise InvalidInputError(
+            "the database URL has several @: write one that belongs to the user or the password as %40, a slash as "
+            "%2F, a colon as %3A"
+        )
     if url.drivername in _DRIVERS:
         if not url.database:
             raise InvalidInputError("the database URL names no database: postgresql+psycopg://user@host/database")

@@ -19,7 +19,16 @@ from shared_core.errors import (
     StoreUnavailableError,
     StoreVersionError,
 )
-from shared_core.store import ConceptLink, EntryWrite, KeyScores, Store, migrations, sqlite, tables
+from shared_core.store import (
+    ConceptLink,
+    EntryWrite,
+    KeyScores,
+    Store,
+    export_namespace,
+    migrations,
+    sqlite,
+    tables,
+)
 
 ANNA = ("anna",)
 
@@ -150,10 +159,28 @@ def test_locations_that_are_none_are_refused(location, tmp_path, monkeypatch):
 
 
 def test_a_url_with_a_password_does_not_show_it():
-    for location in ("mysql://anna:secret@localhost/memory", "postgresql://anna:secret@localhost:none/memory"):
+    for location in (
+        "mysql://anna:secret@localhost/memory",
+        "postgresql://anna:secret@localhost:none/memory",
+        "postgresql://anna:my@secret@localhost/memory",
+        "postgresql+psycopg:/anna:secret@localhost/memory",
+        Path("postgresql+psycopg://anna:secret@localhost/memory"),
+    ):
         with pytest.raises(InvalidInputError) as caught:
             Store.open(location)
         assert "secret" not in str(caught.value)
+
+
+def test_no_file_is_written_where_a_database_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    url = "postgresql+psycopg://anna:secret@localhost/memory"
+    with Store.open(":memory:") as store:
+        for call in (store.back_up, lambda place: export_namespace(store, ("anna",), place)):
+            for place in (url, Path(url)):
+                with pytest.raises(InvalidInputError, match="where a file is meant") as caught:
+                    call(place)
+                assert "secret" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 def foreign_database(path):
