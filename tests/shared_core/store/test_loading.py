@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from shared_core.entry import MemoryEntry
 from shared_core.errors import StoreError
-from shared_core.store import ORIGINS, ConceptLink, EntryWrite, Store, loading
+from shared_core.store import ConceptLink, EntryWrite, Store, loading
 from tests.shared_core.store.conftest import FEW
 
 NAMES = ("anna", "bert", "chris")
@@ -21,7 +21,9 @@ EXAMPLES = itertools.count()
 TEXTS = st.text(st.sampled_from("ab,;'\"%\x01\x1e\x1f\n\t \u00e9\u2028\ufeff\U0001f600"), min_size=1, max_size=4)
 TEXTS = TEXTS.filter(str.strip)
 WEIGHTS = st.sampled_from([1.0, 1, 0.3, 0.0, 1 - 2**-53, 2.5, 1e-40])
-LINKS = st.builds(ConceptLink, TEXTS, TEXTS, WEIGHTS, st.sampled_from(ORIGINS))
+LINKS = st.builds(ConceptLink, TEXTS, TEXTS, WEIGHTS, st.sampled_from(["said", "generated"])) | st.builds(
+    ConceptLink, TEXTS, TEXTS, WEIGHTS.filter(lambda weight: 0 < weight <= 1), st.just("inferred")
+)
 WRITES = st.tuples(
     st.sampled_from(NAMES), st.integers(0, 9).map(str), st.lists(LINKS, max_size=6, unique_by=lambda link: link.key)
 )

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from shared_core.entry import MemoryEntry
 from shared_core.errors import InvalidInputError, NotFoundError, StoreError, StoreUnavailableError
 from shared_core.store import (
-    ORIGINS,
     Anticipated,
     Anticipation,
     ConceptLink,
@@ -23,7 +22,8 @@ from tests.conftest import HEAVY
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=12)
 WORDS = TEXTS.filter(str.strip)
 LINKS = st.lists(
-    st.builds(ConceptLink, WORDS, WORDS, st.floats(0, 3e38), st.sampled_from(ORIGINS)),
+    st.builds(ConceptLink, WORDS, WORDS, st.floats(0, 3e38), st.sampled_from(["said", "generated"]))
+    | st.builds(ConceptLink, WORDS, WORDS, st.floats(0, 1, exclude_min=True), st.just("inferred")),
     max_size=4,
     unique_by=lambda link: link.key,
 ).map(tuple)
