@@ -150,7 +150,8 @@ class SCGConfig:
         """
         unknown = sorted(set(changes) - {field.name for field in fields(self)})
         if unknown:
-            raise InvalidInputError(f"unknown settings: {', '.join(unknown)}")
+            named = ", ".join(unknown)
+            raise InvalidInputError(f"unknown settings: {named:.200}")
         return replace(self, **changes)  # type: ignore[arg-type]
 
 

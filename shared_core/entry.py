@@ -127,7 +127,8 @@ class MemoryEntry:
         known = {"text", "id", "speaker", "session", "caption", "occurred_at", "metadata"}
         unknown = sorted(set(body) - known)
         if unknown:
-            raise InvalidInputError(f"unknown fields {', '.join(map(repr, unknown))}: put extra data under 'metadata'")
+            named = ", ".join(map(repr, unknown))
+            raise InvalidInputError(f"unknown fields {named:.200}: put extra data under 'metadata'")
         if "text" not in body and not body.get("caption"):
             raise InvalidInputError("the field 'text' is missing")
         fields = {name: value for name, value in body.items() if value is not None}

@@ -150,3 +150,11 @@ def test_texts_of_other_classes_are_kept_as_texts(memory):
 def test_bytes_are_called_bytes(memory, what):
     with pytest.raises(InvalidInputError, match=f"not {type(what).__name__}"):
         memory.remember(what, use_model=False)
+
+
+def test_unknown_fields_are_named_but_not_at_any_length():
+    with pytest.raises(InvalidInputError, match="unknown fields 'mood', 'place'"):
+        MemoryEntry.from_dict({"text": "tea", "mood": "good", "place": "here"})
+    with pytest.raises(InvalidInputError) as raised:
+        MemoryEntry.from_dict({"text": "tea", "x" * 100_000: 1})
+    assert len(str(raised.value)) < 300
