@@ -244,9 +244,9 @@ class Distiller:
         most = 0 if config.grounded else config.new_concepts
         written: dict[int, list[str]] = {}
         for start in range(0, len(texts), config.batch):
-            group = [text for _, text in texts[start : start + config.batch]]
-            lines = self._decoder.generate(group, max_tokens=6 * config.new_concepts, most=most)
-            for (place, _), line in zip(texts[start:], lines, strict=False):
+            group = texts[start : start + config.batch]
+            lines = self._decoder.generate([text for _, text in group], max_tokens=6 * config.new_concepts, most=most)
+            for (place, _), line in zip(group, lines, strict=True):
                 written.setdefault(place, []).extend(line.split(","))
         return written
 

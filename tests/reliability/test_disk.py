@@ -1,8 +1,6 @@
 """What a disk, a clock or another program may do to a memory: a clear error, and nothing acknowledged is lost."""
 
-import json
 import os
-import resource
 import shutil
 import signal
 import sqlite3
@@ -16,6 +14,7 @@ from shared_core import MemoryEntry, SCGConfig, SchemaMemory
 from shared_core.errors import InvalidInputError, StoreUnavailableError
 from shared_core.store import ConceptLink, EntryWrite, Store
 from shared_core.upkeep import check_memory, check_store
+from tests.child import in_a_child
 
 ANNA = ("anna",)
 NOBODY = 65534
@@ -39,30 +38,6 @@ def ids_in(path):
     with Store.open(path, create=False) as store:
         assert check_store(store).faults == ()
         return [one.entry.id for one in store.load(ANNA).entries]
-
-
-def in_a_child(work, *, limit=None, user=None):
-    """Run a function in a child with fewer rights; gives what it returns, or the error it raises, as text."""
-    read_end, write_end = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        signal.alarm(100)
-        try:
-            if limit is not None:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-            if user is not None and os.geteuid() == 0:
-                os.setgid(user)
-                os.setuid(user)
-            told = work()
-        except BaseException as error:  # told to the parent
-            told = f"{type(error).__name__}: {error}"
-        os.write(write_end, json.dumps(told).encode())
-        os._exit(0)
-    os.close(write_end)
-    with os.fdopen(read_end) as pipe:
-        told = pipe.read()
-    os.waitpid(pid, 0)
-    return json.loads(told)
 
 
 def until_refused(path):

@@ -1,9 +1,7 @@
 """Of a damaged file every entry that can be read is carried over, once, word for word, and what is lost is told."""
 
-import json
 import os
 import random
-import resource
 import shutil
 import signal
 import sqlite3
@@ -17,6 +15,7 @@ from shared_core.entry import MemoryEntry
 from shared_core.errors import StoreError, StoreUnavailableError
 from shared_core.store import EntryWrite, Store
 from shared_core.upkeep import check_memory, repair_memory, salvage_memory
+from tests.child import in_a_child
 
 ANNA, BEN = ("anna",), ("ben",)
 ENTRIES = 60
@@ -67,30 +66,6 @@ def texts(path):
             for info in store.namespaces()
             for one in store.load(info.name).entries
         }
-
-
-def in_a_child(work, *, user=None, limit=None):
-    """What a function returns or raises in a child that is another user, or may write no large file."""
-    read_end, write_end = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        signal.alarm(100)
-        try:
-            if limit is not None:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-            if user is not None and os.geteuid() == 0:
-                os.setgid(user)
-                os.setuid(user)
-            told = work()
-        except BaseException as error:  # told to the parent
-            told = f"{type(error).__name__}: {error}"
-        os.write(write_end, json.dumps(told).encode())
-        os._exit(0)
-    os.close(write_end)
-    with os.fdopen(read_end) as pipe:
-        told = pipe.read()
-    os.waitpid(pid, 0)
-    return json.loads(told) if told else None
 
 
 BAD_IDS = ["''", "'  '", "x'ff'", "x''", "'a' || char(0)"]
