@@ -10,9 +10,11 @@ class SCGError(Exception):
 
     Attributes:
         stored: Ids of the entries that a call which was to store some had stored before it failed.
+        quoted: The part of the message that a server said, which may name users and machines; empty if there is none.
     """
 
     stored: tuple[str, ...] = ()
+    quoted: str = ""
 
 
 class InvalidInputError(SCGError, ValueError):

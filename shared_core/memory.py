@@ -506,7 +506,8 @@ class SchemaMemory(Memory):
             self._engine.close()
             self._store.close()
 
-    # Async twins: writes on one thread, store and ranking of recalls on another, decodes in the model's queue.
+    # Async twins: writes on one thread, store and ranking of recalls on another, decodes in the model's queue, and
+    # what else the model does for a recall or an answer on a third.
 
     async def aremember(
         self,
@@ -547,6 +548,8 @@ class SchemaMemory(Memory):
     ) -> Recall:
         """:meth:`recall`, without blocking the event loop; recalls that run at the same time share the model."""
         question = self._question(query, k, unit, where)
+        if not self._engine.loaded and (await self._run(self._threads.reader, self._current)).entries:
+            await self._run(self._threads.asker, self._engine.voice)  # may take long: others read meanwhile
         snapshot, schema = await self._run(self._threads.reader, self._known)
         if schema is None:
             return Recall(query)
@@ -560,7 +563,7 @@ class SchemaMemory(Memory):
     ) -> Answer:
         """:meth:`answer`, without blocking the event loop."""
         recall = await self.arecall(query, k=k, where=where)
-        return await self._run(self._threads.reader, partial(self._compose, recall, free=free))
+        return await self._run(self._threads.asker, partial(self._compose, recall, free=free))
 
     async def aexplain(self, query: str, entry_id: str, *, where: Filter | None = None) -> Explanation:
         """:meth:`explain`, without blocking the event loop."""

@@ -11,7 +11,9 @@ from shared_core.errors import StoreError
 
 
 class MemoryThreads:
-    """Few threads, whatever the number of callers and namespaces: one for writes, one for store and ranking of recalls.
+    """Few threads, whatever the number of callers and namespaces.
+
+    One is for writes, one for store and ranking of recalls, and one for what waits for the model beside these.
 
     The memories of one file share them, and the one that opened it ends them.
     """
@@ -19,6 +21,7 @@ class MemoryThreads:
     def __init__(self) -> None:
         self.writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-write")
         self.reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-read")
+        self.asker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scg-ask")
         self._storing: set[int] = set()
 
     @contextmanager
@@ -57,3 +60,4 @@ class MemoryThreads:
         self.refuse_nested()
         self.writer.shutdown()
         self.reader.shutdown()
+        self.asker.shutdown()

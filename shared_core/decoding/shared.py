@@ -8,7 +8,7 @@ import threading
 from shared_core.decoding.decoder import ConceptDecoder
 from shared_core.decoding.queue import DecodeQueue
 from shared_core.decoding.voice import KeyVoice
-from shared_core.errors import ModelError
+from shared_core.errors import StoreError
 from shared_core.models import ModelSource
 
 
@@ -36,6 +36,11 @@ class SharedModel:
                 self._voice = KeyVoice(ConceptDecoder(load_model(self._source)))
             return self._voice
 
+    @property
+    def loaded(self) -> bool:
+        """Whether the model is there already."""
+        return self._voice is not None
+
     def forget(self) -> None:
         """Let go of the keys that the model's side remembers."""
         with self._lock:
@@ -45,7 +50,7 @@ class SharedModel:
     def check_process(self) -> None:
         """Refuse to go on in a forked process, which has neither threads nor locks and would wait for ever."""
         if os.getpid() != self._process:
-            raise ModelError("this memory was opened in another process: open it again after the fork")
+            raise StoreError("this memory was opened in another process: open it again after the fork")
 
     def queue(self) -> DecodeQueue:
         """Where decodes are asked for; loads the model."""

@@ -265,7 +265,7 @@ def _told(error: SCGError, stored: tuple[str, ...], count: int) -> SCGError:
     else:
         what = f"{'the entry is' if count == 1 else f'all {count} entries are'} stored, consolidate() does what is left"
     told = type(error)(f"{what}. It stopped since {error}")
-    told.stored = stored
+    told.stored, told.quoted = stored, error.quoted
     return told
 
 

@@ -6,15 +6,17 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 from weakref import WeakKeyDictionary
 
 import httpx
 
 from shared_core import errors
 from shared_core.errors import AccessError, InvalidInputError, SCGError, StoreError, StoreUnavailableError
+
+_T = TypeVar("_T")
 
 _TRIES = 4
 _FIRST_PAUSE = 0.2  # seconds; each further one is twice as long
@@ -58,34 +60,31 @@ class Connection:
     """
 
     def __init__(self, address: str, api_key: str | None, timeout: float) -> None:
-        if not address.startswith(("http://", "https://")):
-            raise InvalidInputError(f"{address!r:.80} is no address of a service: http://host:port")
-        if not timeout > 0:
-            raise InvalidInputError(f"timeout must be a number of seconds above 0, not {timeout!r}")
-        if api_key is not None and not (
-            api_key.strip() == api_key != "" and api_key.isascii() and api_key.isprintable()
-        ):
-            raise InvalidInputError("the key must be a text as `scg key add` prints it")
-        self.address = address.rstrip("/")
-        self._key = api_key
-        self._timeout = httpx.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS))
+        self.address = _checked_address(address)
+        seconds = _checked_seconds(timeout)
+        self._key = _checked_key(api_key)
+        self._timeout = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
         self._client = httpx.Client(timeout=self._timeout)
         # The connections of an asynchronous client belong to the event loop that made them.
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
 
-    def send(self, call: Call) -> Any:  # noqa: ANN401 - a JSON value
-        """Make a call, and give the JSON value of the answer.
+    def send(self, call: Call, read: Callable[[Mapping[str, Any]], _T]) -> _T:
+        """Make a call, and give what the answer means.
+
+        Args:
+            call: The call.
+            read: Reads the JSON object of an answer.
 
         Raises:
             SCGError: what the service says is wrong, of the kind that it names.
             StoreUnavailableError: if it cannot be reached, or does not answer in time.
-            StoreError: if what answers is no service of this kind.
+            StoreError: if what answers is no service of this kind, or an answer does not say what it should.
         """
         for tried in range(_TRIES):
             try:
                 response = self._client.request(**self._request(call))
                 if not _again(call, response, tried):
-                    return self._read(response)
+                    return self._result(response, read)
             except httpx.HTTPError as error:
                 self._check_again(call, error, tried)
             except RuntimeError as error:
@@ -93,7 +92,7 @@ class Connection:
             time.sleep(_pause(tried))
         raise AssertionError("unreachable")
 
-    async def asend(self, call: Call) -> Any:  # noqa: ANN401 - a JSON value
+    async def asend(self, call: Call, read: Callable[[Mapping[str, Any]], _T]) -> _T:
         """:meth:`send`, without blocking the event loop."""
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
@@ -105,7 +104,7 @@ class Connection:
             try:
                 response = await client.request(**self._request(call))
                 if not _again(call, response, tried):
-                    return self._read(response)
+                    return self._result(response, read)
             except httpx.HTTPError as error:
                 self._check_again(call, error, tried)
             except RuntimeError as error:
@@ -151,19 +150,20 @@ class Connection:
             raise error
         raise StoreError(f"the memory at {self.address} was closed: open it again") from error
 
-    def _read(self, response: httpx.Response) -> Any:  # noqa: ANN401 - a JSON value
+    def _result(self, response: httpx.Response, read: Callable[[Mapping[str, Any]], _T]) -> _T:
         told = _json(response)
         if response.is_success and isinstance(told, dict):
-            return told
+            try:
+                return read(told)
+            except (LookupError, TypeError, ValueError, AttributeError) as error:  # also errors of this project
+                raise self._foreign(response) from error
         if response.status_code in _GONE and not isinstance(told, dict):
             raise StoreUnavailableError(
                 f"the memory at {self.address} does not answer (status {response.status_code} of what stands before "
                 "it): try again"
             )
         if not isinstance(told, dict) or not {"error", "message"} <= told.keys():
-            raise StoreError(
-                f"what answers at {self.address} is no memory (status {response.status_code}): check the address"
-            )
+            raise self._foreign(response)
         kind = getattr(errors, str(told["error"]), None)
         if not (isinstance(kind, type) and issubclass(kind, SCGError)):
             kind = StoreError
@@ -173,6 +173,41 @@ class Connection:
         stored = told.get("stored")
         failed.stored = tuple(map(str, stored)) if isinstance(stored, list) else ()
         raise failed
+
+    def _foreign(self, response: httpx.Response) -> StoreError:
+        return StoreError(
+            f"what answers at {self.address} is no memory, or one of another version (status {response.status_code}): "
+            "check the address"
+        )
+
+
+def _checked_seconds(timeout: object) -> float:
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+        raise InvalidInputError(f"timeout must be a number of seconds above 0, not {timeout!r:.80}")
+    return timeout
+
+
+def _checked_key(key: object) -> str | None:
+    if key is None:
+        return None
+    if not isinstance(key, str) or not key.strip() == key != "" or not key.isascii() or not key.isprintable():
+        raise InvalidInputError("the key must be a text as `scg key add` prints it")
+    return key
+
+
+def _checked_address(address: object) -> str:
+    if not isinstance(address, str) or not address.startswith(("http://", "https://")):
+        shown = f"{address!r:.80}" if not isinstance(address, str) or "@" not in address else "that"
+        raise InvalidInputError(f"{shown} is no address of a service: http://host:port")
+    try:
+        url = httpx.URL(address)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise InvalidInputError("the address of the service cannot be read: http://host:port") from error
+    if url.userinfo:
+        raise InvalidInputError("the address of the service holds a user or a password: pass the key as api_key=")
+    if not url.host or url.query or url.fragment:
+        raise InvalidInputError(f"{address!r:.80} is no address of a service: http://host:port")
+    return address.rstrip("/")
 
 
 def _json(response: httpx.Response) -> Any:  # noqa: ANN401 - a JSON value

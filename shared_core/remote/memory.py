@@ -25,8 +25,10 @@ from shared_core.remote.results import (
     erased_of,
     explanation_of,
     outcome_of,
+    page_of,
     recall_of,
     stats_of,
+    waited_of,
 )
 from shared_core.store import Erased, WriteOutcome
 
@@ -70,7 +72,7 @@ class RemoteMemory(Memory):
         self._connection = Connection(address, api_key, timeout)
         self._owner = True
         try:
-            self._config = config_of(self._connection.send(self._read("config")))
+            self._config = self._connection.send(self._read("config"), config_of)
         except BaseException:
             self._connection.close()
             raise
@@ -103,11 +105,10 @@ class RemoteMemory(Memory):
         found: list[MemoryEntry] = []
         after: int | None = -1
         while after is not None:
-            page = self._connection.send(
-                Call("GET", "/v1/entries", self._namespace, True, query={"after": after, "limit": _PAGE})
+            page, after = self._connection.send(
+                Call("GET", "/v1/entries", self._namespace, True, query={"after": after, "limit": _PAGE}), page_of
             )
-            found += entries_of(page)
-            after = page["next"]
+            found += page
         return found
 
     @property
@@ -156,7 +157,7 @@ class RemoteMemory(Memory):
         entries = _with_ids(check_entries(what, {**source, "metadata": metadata}), dedupe=dedupe)
         outcomes: list[WriteOutcome] = []
         for batch, done in _batches(entries, use_model=use_model):
-            outcomes.append(outcome_of(self._connection.send(self._remembering(batch, use_model, dedupe))))
+            outcomes.append(self._connection.send(self._remembering(batch, use_model, dedupe), outcome_of))
             _tell(progress, done, len(entries))
         return _joined(outcomes)
 
@@ -179,7 +180,7 @@ class RemoteMemory(Memory):
         entries = _with_ids(check_entries(what, {**source, "metadata": metadata}), dedupe=dedupe)
         outcomes: list[WriteOutcome] = []
         for batch, done in _batches(entries, use_model=use_model):
-            outcomes.append(outcome_of(await self._connection.asend(self._remembering(batch, use_model, dedupe))))
+            outcomes.append(await self._connection.asend(self._remembering(batch, use_model, dedupe), outcome_of))
             _tell(progress, done, len(entries))
         return _joined(outcomes)
 
@@ -188,42 +189,42 @@ class RemoteMemory(Memory):
 
         It may take longer than an answer is waited for: then it goes on all the same.
         """
-        return int(self._connection.send(self._write("consolidate"))["waited"])
+        return self._connection.send(self._write("consolidate"), waited_of)
 
     async def aconsolidate(self) -> int:
         """:meth:`consolidate`, without blocking the event loop."""
-        return int((await self._connection.asend(self._write("consolidate")))["waited"])
+        return await self._connection.asend(self._write("consolidate"), waited_of)
 
     def recall(
         self, query: str, *, k: int | None = None, unit: Unit = "entries", where: Filter | None = None
     ) -> Recall:
         """Recall what belongs to a query."""
-        return recall_of(self._connection.send(self._ask("recall", where, query=query, k=k, unit=unit)))
+        return self._connection.send(self._ask("recall", where, query=query, k=k, unit=unit), recall_of)
 
     async def arecall(
         self, query: str, *, k: int | None = None, unit: Unit = "entries", where: Filter | None = None
     ) -> Recall:
         """:meth:`recall`, without blocking the event loop."""
-        return recall_of(await self._connection.asend(self._ask("recall", where, query=query, k=k, unit=unit)))
+        return await self._connection.asend(self._ask("recall", where, query=query, k=k, unit=unit), recall_of)
 
     def answer(self, query: str, *, k: int | None = None, where: Filter | None = None, free: bool = False) -> Answer:
         """Answer a question from what is recalled, with the service's model."""
-        return answer_of(self._connection.send(self._ask("answer", where, query=query, k=k, free=free)))
+        return self._connection.send(self._ask("answer", where, query=query, k=k, free=free), answer_of)
 
     async def aanswer(
         self, query: str, *, k: int | None = None, where: Filter | None = None, free: bool = False
     ) -> Answer:
         """:meth:`answer`, without blocking the event loop."""
-        return answer_of(await self._connection.asend(self._ask("answer", where, query=query, k=k, free=free)))
+        return await self._connection.asend(self._ask("answer", where, query=query, k=k, free=free), answer_of)
 
     def explain(self, query: str, entry_id: str, *, where: Filter | None = None) -> Explanation:
         """Why an entry comes back for a query, or does not."""
-        return explanation_of(self._connection.send(self._ask("explain", where, query=query, entry_id=entry_id)))
+        return self._connection.send(self._ask("explain", where, query=query, entry_id=entry_id), explanation_of)
 
     async def aexplain(self, query: str, entry_id: str, *, where: Filter | None = None) -> Explanation:
         """:meth:`explain`, without blocking the event loop."""
         call = self._ask("explain", where, query=query, entry_id=entry_id)
-        return explanation_of(await self._connection.asend(call))
+        return await self._connection.asend(call, explanation_of)
 
     def get(self, id: str) -> MemoryEntry:
         """An entry by its id."""
@@ -235,11 +236,11 @@ class RemoteMemory(Memory):
 
     def find(self, ids: Collection[str]) -> list[MemoryEntry]:
         """Those of the entries that are stored, in the order of ``ids``."""
-        return entries_of(self._connection.send(self._read("get", {"ids": check_ids(ids)})))
+        return self._connection.send(self._read("get", {"ids": check_ids(ids)}), entries_of)
 
     async def afind(self, ids: Collection[str]) -> list[MemoryEntry]:
         """:meth:`find`, without blocking the event loop."""
-        return entries_of(await self._connection.asend(self._read("get", {"ids": check_ids(ids)})))
+        return await self._connection.asend(self._read("get", {"ids": check_ids(ids)}), entries_of)
 
     def forget(
         self,
@@ -250,7 +251,7 @@ class RemoteMemory(Memory):
         where: Filter | None = None,
     ) -> Erased:
         """Erase entries, and every concept that only they said."""
-        return erased_of(self._connection.send(self._forgetting(ids, session, speaker, where)))
+        return self._connection.send(self._forgetting(ids, session, speaker, where), erased_of)
 
     async def aforget(
         self,
@@ -261,23 +262,23 @@ class RemoteMemory(Memory):
         where: Filter | None = None,
     ) -> Erased:
         """:meth:`forget`, without blocking the event loop."""
-        return erased_of(await self._connection.asend(self._forgetting(ids, session, speaker, where)))
+        return await self._connection.asend(self._forgetting(ids, session, speaker, where), erased_of)
 
     def clear(self) -> Erased:
         """Erase the whole namespace."""
-        return erased_of(self._connection.send(self._write("clear")))
+        return self._connection.send(self._write("clear"), erased_of)
 
     async def aclear(self) -> Erased:
         """:meth:`clear`, without blocking the event loop."""
-        return erased_of(await self._connection.asend(self._write("clear")))
+        return await self._connection.asend(self._write("clear"), erased_of)
 
     def stats(self) -> Stats:
         """Figures of this namespace."""
-        return stats_of(self._connection.send(self._read("stats")))
+        return self._connection.send(self._read("stats"), stats_of)
 
     async def astats(self) -> Stats:
         """:meth:`stats`, without blocking the event loop."""
-        return stats_of(await self._connection.asend(self._read("stats")))
+        return await self._connection.asend(self._read("stats"), stats_of)
 
     def export(self, path: str | Path) -> NoReturn:
         """Nothing.

@@ -20,6 +20,17 @@ def entries_of(body: Mapping[str, Any]) -> list[MemoryEntry]:
     return [MemoryEntry.from_dict(one) for one in body["entries"]]
 
 
+def page_of(body: Mapping[str, Any]) -> tuple[list[MemoryEntry], int | None]:
+    """A page of entries, and after which place the next one begins."""
+    following = body["next"]
+    return entries_of(body), None if following is None else int(following)
+
+
+def waited_of(body: Mapping[str, Any]) -> int:
+    """How many entries waited."""
+    return int(body["waited"])
+
+
 def outcome_of(body: Mapping[str, Any]) -> WriteOutcome:
     """What a write did."""
     return WriteOutcome(**{**body, "ids": tuple(body["ids"])})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from shared_core.config import SCGConfig
-from shared_core.errors import InvalidInputError, NotFoundError, SCGError
+from shared_core.errors import InvalidInputError, NotFoundError, SCGError, StoreError
 from shared_core.memory import SchemaMemory
 from shared_core.models import ModelSource
 from shared_core.serving import endpoints
@@ -23,6 +25,9 @@ from shared_core.serving.metrics import Metrics
 from shared_core.serving.refusals import refusal, told, unreadable
 
 _MOST_BYTES = 8 << 20
+_BODY_SECONDS = 30.0
+
+_log = logging.getLogger("shared_core.serving")
 
 
 def make_app(
@@ -32,6 +37,7 @@ def make_app(
     model: ModelSource = None,
     config: SCGConfig | None = None,
     most_bytes: int = _MOST_BYTES,
+    body_seconds: float = _BODY_SECONDS,
 ) -> FastAPI:
     """The service over one store, which is opened now and closed when the service ends.
 
@@ -44,6 +50,7 @@ def make_app(
         model: As in :meth:`shared_core.SchemaMemory.open`.
         config: The settings of every namespace.
         most_bytes: The longest body of a request.
+        body_seconds: How long a body may take to arrive.
 
     Raises:
         SCGError: as :meth:`shared_core.SchemaMemory.open`; and if the keys cannot be read.
@@ -52,10 +59,12 @@ def make_app(
         keys.known()
     root = SchemaMemory.open(location, model=model, config=config)
     metrics = Metrics(lambda: root.queued)
+    ending = threading.Event()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
+        ending.set()  # what nobody waits for any more stops where it can be taken up again
         await asyncio.to_thread(root.close)
 
     app = FastAPI(
@@ -66,20 +75,24 @@ def make_app(
         docs_url=None,
         redoc_url=None,
     )
-    app.state.memory, app.state.metrics = root, metrics
+    app.state.memory, app.state.metrics, app.state.ending = root, metrics, ending
     app.include_router(endpoints.state)
     app.include_router(endpoints.memories)
     app.add_exception_handler(SCGError, _refuse)
     app.add_exception_handler(RequestValidationError, _refuse_unreadable)
     app.add_exception_handler(HTTPException, _refuse_http)
     routes = frozenset({*app.openapi()["paths"], "/openapi.json"})
-    app.add_middleware(Gate, rules=Rules(keys, most_bytes, routes), metrics=metrics)
+    app.add_middleware(Gate, rules=Rules(keys, most_bytes, body_seconds, routes), metrics=metrics)
     return app
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, SCGError)
-    return refusal(error)
+    # Where the store is, and what its server says, is for those who run the service.
+    hidden = [(request.app.state.memory.location, "of this service"), (error.quoted, "…")]
+    if isinstance(error, StoreError):
+        _log.error("%s: %s", type(error).__name__, error)
+    return refusal(error, hidden=[(what, instead) for what, instead in hidden if what])
 
 
 async def _refuse_unreadable(request: Request, error: Exception) -> Response:

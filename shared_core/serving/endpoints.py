@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -12,6 +13,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
 from shared_core.adapting import memory_in
+from shared_core.errors import StoreUnavailableError
+from shared_core.evolution import Progress, Report
 from shared_core.filters import Filter
 from shared_core.memory import SchemaMemory
 from shared_core.serving.bodies import (
@@ -48,6 +51,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     for status, what in (
         (401, "No key, or a wrong one"),
         (403, "The key is not for this namespace"),
+        (408, "The body did not arrive in time"),
         (413, "The body is too long"),
         (422, "The request cannot be used"),
         (503, "The store or the model cannot be used now"),
@@ -76,9 +80,21 @@ def _named(
     return memory_in(_root(request), request.scope[NAMESPACE])
 
 
+def _going_on(request: Request) -> Report:
+    """Ends a long call of the model between two steps once the service is to end."""
+    ending: threading.Event = request.app.state.ending
+
+    def check(progress: Progress) -> None:
+        if ending.is_set():
+            raise StoreUnavailableError("the service was told to end: make the same call again, it goes on from here")
+
+    return check
+
+
 Root = Annotated[SchemaMemory, Depends(_root)]
 Named = Annotated[SchemaMemory, Depends(_named)]
 Figures = Annotated[Metrics, Depends(_figures)]
+GoingOn = Annotated[Report, Depends(_going_on)]
 
 state = APIRouter()
 """How the service is. These need no key, and say nothing of any memory."""
@@ -108,10 +124,10 @@ async def figures(metrics: Figures) -> Response:
 
 
 @memories.post("/remember", response_model_exclude_unset=True)
-async def remember(memory: Named, metrics: Figures, body: RememberBody) -> RememberedBody:
+async def remember(memory: Named, metrics: Figures, going_on: GoingOn, body: RememberBody) -> RememberedBody:
     """Store entries, and distil them into concepts. What the answer reports is durable."""
     entries = [one.to_entry() for one in body.entries]
-    outcome = await memory.aremember(entries, use_model=body.use_model, dedupe=body.dedupe)
+    outcome = await memory.aremember(entries, use_model=body.use_model, dedupe=body.dedupe, progress=going_on)
     metrics.remembered(outcome)
     return RememberedBody(**asdict(outcome))
 
@@ -180,9 +196,9 @@ async def clear(memory: Named, metrics: Figures, body: ClearBody | None = None) 
 
 
 @memories.post("/consolidate", response_model_exclude_unset=True)
-async def consolidate(memory: Named) -> ConsolidatedResult:
+async def consolidate(memory: Named, going_on: GoingOn) -> ConsolidatedResult:
     """Let the model catch up with what was stored without it."""
-    return ConsolidatedResult(waited=await memory.aconsolidate())
+    return ConsolidatedResult(waited=await memory.aconsolidate(going_on))
 
 
 @memories.get("/stats", response_model_exclude_unset=True)

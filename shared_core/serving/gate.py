@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from dataclasses import dataclass
@@ -42,11 +43,13 @@ class Rules:
     Attributes:
         keys: The keys; ``None`` asks for none, and answers only what was sent to this machine by one of its names.
         most_bytes: Of a body.
+        body_seconds: How long a body may take to arrive.
         routes: The paths that there are.
     """
 
     keys: KeyFile | None
     most_bytes: int
+    body_seconds: float
     routes: frozenset[str]
 
 
@@ -109,7 +112,13 @@ class Gate:
                     return refused
         except SCGError as error:
             return refusal(error)
-        return await self._body(headers, receive)
+        try:
+            # A client that stops in the middle would be waited for without end, also by a service that is to stop.
+            async with asyncio.timeout(self._rules.body_seconds):
+                return await self._body(headers, receive)
+        except TimeoutError:
+            late = f"the body did not arrive within {self._rules.body_seconds:g} s: send less at a time"
+            return refusal(InvalidInputError(late), 408, {"Connection": "close"})
 
     def _check_access(self, scope: Scope, headers: Headers, *, needs_namespace: bool) -> Response | None:
         if self._rules.keys is None:

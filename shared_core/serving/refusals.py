@@ -28,17 +28,26 @@ _MOST_SHOWN = 3
 _MOST_CHARACTERS = 300
 
 
-def refusal(error: SCGError, status: int | None = None, headers: Mapping[str, str] | None = None) -> Response:
+def refusal(
+    error: SCGError,
+    status: int | None = None,
+    headers: Mapping[str, str] | None = None,
+    hidden: Sequence[tuple[str, str]] = (),
+) -> Response:
     """The answer that says an error.
 
     Args:
         error: The error.
         status: The status; ``None`` for the one of its kind.
         headers: More headers.
+        hidden: Texts that may not be told, and what is told instead.
     """
     if status is None:
         status = next(number for kind, number in _STATUSES if isinstance(error, kind))
-    return told(type(error).__name__, str(error), status, headers, error.stored)
+    message = str(error)
+    for what, instead in hidden:
+        message = message.replace(what, instead)
+    return told(type(error).__name__, message, status, headers, error.stored)
 
 
 def told(

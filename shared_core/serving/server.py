@@ -14,6 +14,8 @@ from fastapi import FastAPI
 from shared_core.errors import InvalidInputError
 from shared_core.serving.addresses import is_loopback
 
+_FINISHING_SECONDS = 30
+
 
 def listen(host: str, port: int, *, anywhere: bool) -> socket.socket:
     """A socket that is bound to an address.
@@ -50,6 +52,8 @@ def listen(host: str, port: int, *, anywhere: bool) -> socket.socket:
 def serve(app: FastAPI, bound: socket.socket, announce: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT comes; then requests that run are finished, and the store is closed.
 
+    A request that takes longer than 30 s from then on is given up: of what it was to store, whole entries are stored.
+
     Args:
         app: The service.
         bound: Where it listens.
@@ -61,7 +65,13 @@ def serve(app: FastAPI, bound: socket.socket, announce: Callable[[str], None]) -
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
     # Requests are not logged: paths and addresses are somebody's.
-    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_FINISHING_SECONDS,
+    )
     _Server(config, lambda: announce(address)).run(sockets=[bound])
 
 

@@ -54,6 +54,7 @@ class FileAccess(Access):
         """One write transaction, alone in the whole file."""
         self.check_usable()
         with self._turn(), sqlite.writing(self.engine, self.location) as connection:
+            self.check_version(connection)  # a newer process may have changed the tables since they were opened
             yield connection
         if self.path is not None:
             self._check_same_file(self.path)  # what is acknowledged is in the file that is there now

@@ -70,6 +70,7 @@ _LOOK: Final = text(
     "EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace(:schema)), "
     "to_regclass(:version) IS NOT NULL"
 )
+_VERSION: Final = "SELECT version FROM memory_version"
 _END: Final = text(
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid = CAST(CAST(:number AS xid8) AS xid)"
 )
@@ -128,8 +129,19 @@ def reading(engine: Engine, location: str) -> Iterator[Connection]:
 
 
 @contextmanager
-def writing(engine: Engine, location: str, namespace: tuple[str, ...] | None) -> Iterator[Connection]:
+def writing(
+    engine: Engine, location: str, namespace: tuple[str, ...] | None, version: int | None = None
+) -> Iterator[Connection]:
     """One write transaction, alone in its namespace or, with ``None``, in the memory; others' writes come first.
+
+    Args:
+        engine: The connections.
+        location: What to call the memory.
+        namespace: What to be alone in.
+        version: What the memory has to have when it is this writer's turn; ``None`` for any, or for no memory at all.
+
+    Raises:
+        StoreVersionError: if it has another one.
 
     Where the connection is lost while the transaction is being committed, the server is asked what became of it: the
     block ends without an error only if all of it was stored.
@@ -137,6 +149,8 @@ def writing(engine: Engine, location: str, namespace: tuple[str, ...] | None) ->
     with translated(location), connected(engine) as connection:
         driver = _driver(connection)
         number = _begin_writing(driver, namespace)
+        if version is not None:
+            _check_written(driver, version, location)
         yield connection
         try:
             ended = driver.execute("COMMIT").statusmessage
@@ -269,6 +283,16 @@ def _begin_writing(driver: psycopg.Connection, namespace: tuple[str, ...] | None
             seen = holders
 
 
+def _check_written(driver: psycopg.Connection, version: int, location: str) -> None:
+    # Only now: another process may have changed the tables while this one waited.
+    [found] = driver.execute(_VERSION).fetchone() or [0]
+    if found != version:
+        raise StoreVersionError(
+            f"the memory {location} has version {found} by now, and this process opened it with version {version}: "
+            "nothing of this write was stored; open it again"
+        )
+
+
 def _holders(driver: psycopg.Connection, namespace: tuple[str, ...] | None) -> list[tuple[object, ...]]:
     """The transactions that keep a writer waiting."""
     keys = [_key("")] if namespace is None else [_key(""), _key(encode_name(namespace))]
@@ -314,7 +338,17 @@ def translated(location: str) -> Iterator[None]:
     try:
         yield
     except (SQLAlchemyError, psycopg.Error) as error:
-        raise _translation(_cause(error), location) from None
+        cause = _cause(error)
+        translation = _translation(cause, location)
+        translation.quoted = _said(cause)
+        raise translation from None
+
+
+def _said(error: BaseException) -> str:
+    """What the server says of an error."""
+    if not isinstance(error, psycopg.Error):
+        return ""
+    return " ".join((error.diag.message_primary or str(error)).split())[:300]
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -330,7 +364,7 @@ def _translation(error: BaseException, location: str) -> SCGError:
         )
     if not isinstance(error, psycopg.Error):
         return StoreError(f"the memory {location} could not be read or written ({type(error).__name__}): {kept}")
-    what = " ".join((error.diag.message_primary or str(error)).split())[:300]
+    what = _said(error)
     if isinstance(error, codes.LockNotAvailable | codes.DeadlockDetected | codes.SerializationFailure):
         return StoreUnavailableError(
             f"the memory {location} was locked by another call, which did not end for {BUSY_SECONDS:g} s: "
@@ -349,7 +383,11 @@ def _translation(error: BaseException, location: str) -> SCGError:
         return damaged(location, what)
     if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
         return InvalidInputError(f"the database URL cannot be used ({what})")
-    if isinstance(error, psycopg.OperationalError | codes.InsufficientPrivilege):
+    if isinstance(error, codes.InsufficientPrivilege):
+        return StoreUnavailableError(
+            f"the server of the memory {location} does not let this user do that ({what}): {kept}; give it the right"
+        )
+    if isinstance(error, psycopg.OperationalError):
         return StoreUnavailableError(
             f"the server of the memory {location} is gone or refuses ({what}): {kept}; check that it runs and lets "
             "this user in. The next call connects anew"

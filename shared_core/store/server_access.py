@@ -39,7 +39,7 @@ class ServerAccess(Access):
     def writing(self, namespace: tuple[str, ...] | None) -> Iterator[Connection]:
         """One write transaction."""
         self.check_usable()
-        with postgresql.writing(self.engine, self.location, namespace) as connection:
+        with postgresql.writing(self.engine, self.location, namespace, migrations.newest()) as connection:
             yield connection
 
     def check_version(self, connection: Connection) -> None:

@@ -314,7 +314,7 @@ class Store:
             if number is None:
                 return Erased(0, 0, 0)
             erased = writing.remove_entries(connection, number, wanted)
-        return replace(erased, namespace=name, wiped=not erased.entries or self._access.wipe())
+        return replace(erased, namespace=name, wiped=self._access.wipe())
 
     def clear(self, namespace: Name) -> Erased:
         """Remove a namespace with all it holds, its name included."""

@@ -343,7 +343,7 @@ def test_a_child_forked_while_a_lock_was_held_says_so(tiny, tmp_path, work):
                 signal.alarm(60)
                 try:
                     getattr(memory, work)("The kettle sings.")
-                except ModelError as error:
+                except StoreError as error:
                     os.write(write, str(error).encode())
                 finally:
                     os._exit(0)

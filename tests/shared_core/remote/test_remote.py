@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import json
 import socket
 from types import SimpleNamespace
 
@@ -171,8 +172,64 @@ def test_what_it_cannot_do_it_says(served):
             call()
     with pytest.raises(InvalidInputError, match="RemoteMemory"):
         SchemaMemory.open(served.address)
-    with pytest.raises(InvalidInputError, match="http://"):
-        RemoteMemory("memory.db")
+    for address in (
+        "memory.db",
+        None,
+        b"http://a",
+        "http://",
+        "http://a?b=c",
+        "http://a\nb",
+        "http://[::1",
+        "anna:secret@a",
+    ):
+        with pytest.raises(InvalidInputError, match="http://") as caught:
+            RemoteMemory(address)
+        assert "secret" not in str(caught.value)
+    with pytest.raises(InvalidInputError, match="api_key") as caught:
+        RemoteMemory(served.address.replace("//", "//anna:secret@"))
+    assert "secret" not in str(caught.value)
+    for timeout in ("x", 0, -1, None, True, float("nan")):
+        with pytest.raises(InvalidInputError, match="timeout"):
+            RemoteMemory(served.address, timeout=timeout)
+    for key in (5, "", " a", "a\n", "ü"):
+        with pytest.raises(InvalidInputError, match="scg key add"):
+            RemoteMemory(served.address, api_key=key)
+
+
+class Answering:
+    """Answers everything with one JSON value."""
+
+    def __init__(self, value):
+        self.value = value
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] == "http":
+            await Response(json.dumps(self.value), media_type="application/json")(scope, receive, send)
+
+
+@pytest.mark.parametrize("value", [{}, [], None, {"settings": 3}, {"settings": {"k": "many"}}, {"error": "SCGError"}])
+def test_what_is_no_memory_is_named(value):
+    with running(Answering(value)) as address, pytest.raises(StoreError, match=f"{address} is no memory"):
+        RemoteMemory(address)
+
+
+def test_an_answer_of_another_kind_is_refused(turns):
+    with running(Answering({"settings": {}})) as address, RemoteMemory(address) as remote:
+        for call in (
+            remote.stats,
+            remote.consolidate,
+            remote.clear,
+            lambda: remote.remember(turns[:1]),
+            lambda: remote.recall("bees"),
+            lambda: remote.answer("bees"),
+            lambda: remote.explain("bees", "1"),
+            lambda: remote.find(["1"]),
+            lambda: remote.forget(ids=["1"]),
+            lambda: remote.entries,
+            lambda: asyncio.run(remote.arecall("bees")),
+        ):
+            with pytest.raises(StoreError, match=f"{address} is no memory"):
+                call()
 
 
 def test_a_key_opens_only_its_own(served):

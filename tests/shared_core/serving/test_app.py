@@ -1,13 +1,16 @@
 """The service: who is let in, what is refused and how, and what it tells of itself."""
 
+import asyncio
+import json
 import logging
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
-from shared_core import SchemaMemory
+from shared_core import MemoryEntry, SchemaMemory, models
 from shared_core.decoding import ConceptDecoder
 from shared_core.errors import InvalidInputError, NotFoundError
 from shared_core.serving import KeyFile, listen, make_app
@@ -131,6 +134,48 @@ def test_a_long_body_is_not_read(service):
     assert service.ask("stats").json()["entries"] == 0
 
 
+def test_a_body_that_does_not_arrive_is_not_waited_for(tmp_path, small_model):
+    app = make_app(tmp_path / "memory.db", model=small_model, config=QUICK, body_seconds=0.2)
+    with running(app) as address:
+        host, port = address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as stalled:
+            stalled.sendall(
+                b"POST /v1/remember HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
+                b'X-SCG-Namespace: ["users"]\r\n\r\n{"entries": ['
+            )
+            told = b"".join(iter(lambda: stalled.recv(4096), b""))  # and the connection is closed
+        assert told.startswith(b"HTTP/1.1 408 ")
+        assert b'"InvalidInputError"' in told
+        assert b"within 0.2 s" in told
+
+
+def test_a_long_call_stops_between_two_steps_when_the_service_ends(tmp_path, small_model, monkeypatch):
+    begun, go, decode = threading.Event(), threading.Event(), ConceptDecoder.decode
+
+    def wait(decoder, texts, constraints):
+        begun.set()
+        assert go.wait(60)
+        return decode(decoder, texts, constraints)
+
+    with SchemaMemory.open(tmp_path / "memory.db", model=small_model, namespace=ANNA) as memory:
+        memory.remember([MemoryEntry(f"bee {n}", f"{n:03}") for n in range(100)], use_model=False)
+    monkeypatch.setattr(ConceptDecoder, "decode", wait)
+
+    async def use():
+        app = make_app(tmp_path / "memory.db", model=small_model)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+            async with app.router.lifespan_context(app):
+                headers = {"X-SCG-Namespace": json.dumps(ANNA)}
+                waiting = asyncio.create_task(client.post("/v1/consolidate", headers=headers))
+                await asyncio.to_thread(begun.wait, 60)
+                asyncio.get_running_loop().call_later(0.1, go.set)
+            return await waiting
+
+    refused(asyncio.run(use()), 503, "StoreUnavailableError", "told to end", "goes on")
+    with SchemaMemory.open(tmp_path / "memory.db", model=small_model, namespace=ANNA) as memory:
+        assert 0 < memory.consolidate() < 100  # what was read before is kept
+
+
 def test_pages_follow_each_other(service):
     entries = [{"text": f"bee {number}", "id": f"{number:04}"} for number in range(1203)]
     for start in range(0, 1203, 401):
@@ -170,8 +215,28 @@ def test_it_says_how_it_is_and_nothing_of_any_memory(service, tmp_path):
         assert secret not in text
     service.path.replace(tmp_path / "elsewhere.db")
     assert service.client.get("/health").status_code == 200
-    refused(service.client.get("/ready"), 503, "StoreUnavailableError", "deleted")
-    refused(service.ask("stats"), 503, "StoreUnavailableError", "deleted")
+    for response in (service.client.get("/ready"), service.ask("stats")):
+        told = refused(response, 503, "StoreUnavailableError", "deleted")
+        assert "memory.db" not in told
+        assert "of this service" in told
+
+
+def test_nothing_is_told_of_the_server_that_keeps_the_memory(postgres, small_model, caplog):
+    name = postgres.database()
+    with running(make_app(postgres.url(name), model=small_model)) as address, httpx.Client(base_url=address) as client:
+        assert client.get("/ready").status_code == 200
+        with postgres.connect() as connection:
+            connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        for response in (
+            client.get("/ready"),
+            client.get("/v1/stats", headers={"X-SCG-Namespace": '["a"]'}),
+            client.post("/v1/remember", headers={"X-SCG-Namespace": '["a"]'}, json={"entries": [ENTRY]}),
+        ):
+            told = refused(response, 503, "StoreUnavailableError", "of this service", "gone or refuses")
+            for secret in (name, "scg@", "postgresql", "socket", "connections"):
+                assert secret not in told
+    assert f'database "{name}" is not currently accepting connections' in caplog.text
 
 
 def test_what_nobody_foresaw_gives_nothing_away(service, monkeypatch, caplog):
@@ -210,6 +275,35 @@ def test_it_answers_while_the_model_is_busy(service, monkeypatch):
         finally:
             go.set()
         assert waiting.result().json()["entries"]
+
+
+def test_it_answers_while_the_model_is_loaded(tmp_path, small_model, monkeypatch):
+    with SchemaMemory.open(tmp_path / "memory.db", model=small_model, namespace=ANNA, config=QUICK) as memory:
+        memory.remember(MemoryEntry(**ENTRY))
+    started, go, load = threading.Event(), threading.Event(), models.load_model
+
+    def wait(source):
+        started.set()
+        assert go.wait(60)
+        return load(source)
+
+    monkeypatch.setattr(models, "load_model", wait)
+    headers = {"X-SCG-Namespace": json.dumps(ANNA)}
+    with (
+        running(make_app(tmp_path / "memory.db", model=small_model, config=QUICK)) as address,
+        httpx.Client(base_url=address, timeout=60, headers=headers) as client,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        waiting = [pool.submit(client.post, f"/v1/{name}", json={"query": "quince"}) for name in ("recall", "answer")]
+        try:
+            assert started.wait(60)
+            assert client.post("/v1/get", json={"ids": ["q1"]}).json() == {"entries": [ENTRY]}
+            assert client.get("/v1/stats").json()["entries"] == 1
+            assert not any(one.done() for one in waiting)
+        finally:
+            go.set()
+        for one in waiting:
+            assert one.result().json()["entries"]
 
 
 def test_without_keys_nobody_else_can_reach_it(tmp_path):

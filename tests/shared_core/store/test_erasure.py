@@ -171,6 +171,9 @@ def test_a_reader_delays_the_wiping_and_the_result_says_so(path, monkeypatch):
         assert (erased.entries, erased.wiped) == (1, False)
         assert store.get(ANNA, [first.id]) == []
         assert traces(path, contents(first)) > 0
+        # To ask once more forgets nothing more, and makes nothing certain.
+        again = store.forget(ANNA, ids=[first.id])
+        assert (again.entries, again.wiped) == (0, False)
         reader.close()
         # The next erasure finishes this one, too.
         assert store.forget(ANNA, ids=[second.id]).wiped

@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -261,6 +262,23 @@ def test_a_newer_version_is_refused_untouched(path):
     with pytest.raises(StoreVersionError, match="untouched"):
         Store.open(path)
     assert folder(path) == before
+
+
+def test_what_another_version_changed_meanwhile_is_not_written(path):
+    fill(path)
+    with Store.open(path) as store:
+        before = store.namespaces()
+        for version, told in ((migrations.newest() + 1, "upgrade"), (migrations.newest() - 1, "open it again")):
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute(f"PRAGMA user_version = {version}")
+            with pytest.raises(StoreVersionError, match=told):
+                store.forget(ANNA, ids=["1"])
+            with pytest.raises(StoreVersionError, match=told):
+                store.clear(ANNA)
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(f"PRAGMA user_version = {migrations.newest()}")
+        assert store.namespaces() == before
+        assert store.clear(ANNA).entries
 
 
 def test_the_migrations_end_in_the_tables(path, tmp_path):

@@ -140,9 +140,12 @@ def test_a_memory_that_another_version_changed_meanwhile_is_not_used(postgres, d
         try:
             with pytest.raises(StoreVersionError, match="open it again"):
                 store.check_usable()
+            with pytest.raises(StoreVersionError, match="open it again"):
+                store.write(ANNA, [write("1")])
         finally:
             with postgres.connect(database) as connection:
                 connection.execute("UPDATE scg_memory.memory_version SET version = version + 1")
+        assert store.namespaces() == []
 
 
 def test_a_server_that_refuses_is_named_without_a_password(postgres, url):
@@ -194,6 +197,7 @@ def test_nothing_forgotten_is_in_any_row(postgres, database, url):
         store.write(ANNA, [write("1", "about quinces"), write("2", "about plums")])
         erased = store.forget(ANNA, ids=["1"])
         assert (erased.ids, erased.wiped) == (("1",), False)
+        assert not store.forget(ANNA, ids=["1"]).wiped  # nothing is certain of what was forgotten before
     with postgres.connect(database) as connection:
         for table in tables.schema.tables:
             for (row,) in connection.execute(f"SELECT t::text FROM scg_memory.{table} t"):
