@@ -117,7 +117,7 @@ class SCGMemory(BaseMemory):
 
 def _value(values: Mapping[str, Any], key: str, kind: str) -> Any:
     if key not in values:
-        raise InvalidInputError(f"there is no {kind} {key!r} among {sorted(values)}: set {kind}_key")
+        raise InvalidInputError(f"there is no {kind} {key!r:.200} among {sorted(values)}: set {kind}_key")
     return values[key]
 
 

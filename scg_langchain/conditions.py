@@ -24,12 +24,12 @@ def check_filter(condition: object) -> None:
             order of what is no number.
     """
     if not isinstance(condition, Mapping):
-        raise InvalidInputError(f"a filter must be an object such as {{'kind': 'note'}}, not {condition!r}")
+        raise InvalidInputError(f"a filter must be an object such as {{'kind': 'note'}}, not {condition!r:.200}")
     for name, wanted in condition.items():
         if not isinstance(name, str):
-            raise InvalidInputError(f"the field names of a filter are text, not {name!r}")
+            raise InvalidInputError(f"the field names of a filter are text, not {name!r:.200}")
         if name in _NO_FIELDS:
-            raise InvalidInputError(f"a filter has fields at its top, all of which must meet it, not {name!r}")
+            raise InvalidInputError(f"a filter has fields at its top, all of which must meet it, not {name!r:.200}")
         _check_wanted(wanted)
 
 
@@ -48,7 +48,7 @@ def choose_namespaces(names: Iterable[tuple[str, ...]], op: ListNamespacesOp) ->
     conditions = op.match_conditions or ()
     for condition in conditions:
         if condition.match_type not in ("prefix", "suffix"):
-            raise InvalidInputError(f"namespaces match by 'prefix' or 'suffix', not {condition.match_type!r}")
+            raise InvalidInputError(f"namespaces match by 'prefix' or 'suffix', not {condition.match_type!r:.200}")
     chosen = [name for name in names if all(_matches(name, condition) for condition in conditions)]
     if op.max_depth is not None:
         check_counts(max_depth=op.max_depth)
@@ -64,7 +64,7 @@ def check_counts(**counts: object) -> None:
     """
     for name, count in counts.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise InvalidInputError(f"{name} must be a whole number of at least 0, not {count!r}")
+            raise InvalidInputError(f"{name} must be a whole number of at least 0, not {count!r:.200}")
 
 
 def _check_wanted(wanted: object) -> None:
@@ -78,10 +78,10 @@ def _check_wanted(wanted: object) -> None:
         return
     for name, operand in wanted.items():
         if name in _ORDER and _number(operand) is None:
-            raise InvalidInputError(f"{name} compares numbers, not {operand!r}")
+            raise InvalidInputError(f"{name} compares numbers, not {operand!r:.200}")
         if name not in _ORDER and name not in _EQUALITY:
             known = ", ".join([*_EQUALITY, *_ORDER])
-            raise InvalidInputError(f"a filter knows no operator {name!r}: use {known}")
+            raise InvalidInputError(f"a filter knows no operator {name!r:.200}: use {known}")
 
 
 def _compare(value: object, wanted: object) -> bool:

@@ -51,9 +51,9 @@ def as_filter(condition: object) -> Filter | None:
         else:
             part, target = field if operator == "$eq" else None, metadata
         if part is None or (operand is None and field in _SOURCE):
-            raise UnsupportedError(f"the filter on {field!r} with {operator} is not supported ({_SUPPORTED})")
+            raise UnsupportedError(f"the filter on {field!r:.200} with {operator} is not supported ({_SUPPORTED})")
         if part in target:
-            raise UnsupportedError(f"the filter has two conditions {operator} on {field!r}: join them into one")
+            raise UnsupportedError(f"the filter has two conditions {operator} on {field!r:.200}: join them into one")
         target[part] = operand
     return Filter(**parts, metadata=metadata)
 

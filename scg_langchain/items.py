@@ -124,12 +124,12 @@ def searchable_text(value: Mapping[str, Any], paths: Sequence[str]) -> str:
 
 def _dump(key: str, value: object) -> str:
     if not isinstance(value, Mapping):
-        raise InvalidInputError(f"the value of {key!r} must be a JSON object, not {type(value).__name__}")
+        raise InvalidInputError(f"the value of {key!r:.200} must be a JSON object, not {type(value).__name__}")
     try:
         _check_keys(value)
         return json.dumps(dict(value), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(f"the value of {key!r} is not JSON ({error}): nothing was stored") from error
+        raise InvalidInputError(f"the value of {key!r:.200} is not JSON ({error}): nothing was stored") from error
 
 
 def _check_keys(value: object) -> None:
@@ -141,7 +141,7 @@ def _check_keys(value: object) -> None:
         if isinstance(part, Mapping):
             wrong = [name for name in part if not isinstance(name, str)]
             if wrong:
-                raise TypeError(f"the field name {wrong[0]!r} is not text")
+                raise TypeError(f"the field name {wrong[0]!r:.200} is not text")
             pending += ((inner, depth + 1) for inner in part.values())
         elif isinstance(part, list | tuple):
             pending += ((inner, depth + 1) for inner in part)

@@ -91,7 +91,7 @@ class SCGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     ) -> None:
         super().__init__()
         if mode not in ("inject", "tools"):
-            raise InvalidInputError(f"mode must be 'inject' or 'tools', not {mode!r}")
+            raise InvalidInputError(f"mode must be 'inject' or 'tools', not {mode!r:.200}")
         check_count(k)
         check_least(score_threshold)
         if k is not None and mode == "tools":

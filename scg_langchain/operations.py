@@ -56,7 +56,7 @@ class Operations:
                 if op.filter:
                     check_filter(op.filter)
                 if op.query is not None and not isinstance(op.query, str):
-                    raise InvalidInputError(f"the query must be text, not {op.query!r}")
+                    raise InvalidInputError(f"the query must be text, not {op.query!r:.200}")
                 (queries if op.query and op.query.strip() else reads)[place] = op
             else:
                 raise InvalidInputError(f"the store knows no operation {type(op).__name__}")
@@ -68,12 +68,12 @@ def _check_item(namespace: object, key: object) -> None:
     if not namespace:
         raise InvalidInputError("the namespace of an item cannot be empty")
     if not isinstance(key, str):
-        raise InvalidInputError(f"the key must be text, not {key!r}")
+        raise InvalidInputError(f"the key must be text, not {key!r:.200}")
 
 
 def _check_labels(namespace: object) -> None:
     if not isinstance(namespace, tuple | list) or not all(isinstance(label, str) for label in namespace):
-        raise InvalidInputError(f"a namespace is a tuple of texts, not {namespace!r}")
+        raise InvalidInputError(f"a namespace is a tuple of texts, not {namespace!r:.200}")
 
 
 def _check_put(op: PutOp) -> None:
@@ -94,9 +94,9 @@ def check_paths(paths: object) -> None:
         InvalidInputError: if it is no list of paths.
     """
     if isinstance(paths, str | Mapping) or not isinstance(paths, list | tuple):
-        raise InvalidInputError(f"searchable fields are a list of paths such as ['text'], not {paths!r}")
+        raise InvalidInputError(f"searchable fields are a list of paths such as ['text'], not {paths!r:.200}")
     if not all(isinstance(path, str) and path for path in paths):
-        raise InvalidInputError(f"a path is a text such as 'profile.name', not one of {paths!r}")
+        raise InvalidInputError(f"a path is a text such as 'profile.name', not one of {paths!r:.200}")
 
 
 def check_minutes(name: str, minutes: object) -> None:
@@ -106,4 +106,4 @@ def check_minutes(name: str, minutes: object) -> None:
         InvalidInputError: if it is no positive number.
     """
     if isinstance(minutes, bool) or not isinstance(minutes, int | float) or not 0 < minutes < float("inf"):
-        raise InvalidInputError(f"{name} must be a positive number of minutes, not {minutes!r}")
+        raise InvalidInputError(f"{name} must be a positive number of minutes, not {minutes!r:.200}")

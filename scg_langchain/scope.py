@@ -74,7 +74,9 @@ def running_context() -> object:
 def _field_of(label: str) -> str | None:
     match = _FIELD.fullmatch(label)
     if match is None and ("{" in label or "}" in label):
-        raise InvalidInputError(f"the label {label!r} mixes text and a field: a field like '{{user_id}}' stands alone")
+        raise InvalidInputError(
+            f"the label {label!r:.200} mixes text and a field: a field like '{{user_id}}' stands alone"
+        )
     return match[1] if match else None
 
 
@@ -86,7 +88,7 @@ def _value_of(field: str, context: object, configurable: Mapping[str, object]) -
         value = str(value)
     if not isinstance(value, str) or not value.strip():
         raise InvalidInputError(
-            f"the namespace needs the field {field!r}: pass it in the runtime context, "
-            f"or as config={{'configurable': {{{field!r}: ...}}}}"
+            f"the namespace needs the field {field!r:.200}: pass it in the runtime context, "
+            f"or as config={{'configurable': {{{field!r:.200}: ...}}}}"
         )
     return value

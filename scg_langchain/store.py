@@ -303,7 +303,7 @@ def _searchable_paths(index: Mapping[str, Any] | None) -> tuple[str, ...]:
     if index is None:
         return (WHOLE,)
     if not isinstance(index, Mapping):
-        raise InvalidInputError(f"index must be a dict such as {{'fields': ['text']}}, not {index!r}")
+        raise InvalidInputError(f"index must be a dict such as {{'fields': ['text']}}, not {index!r:.200}")
     unknown = sorted(set(index) - {"fields"})
     if unknown:
         raise InvalidInputError(f"index has no use for {', '.join(unknown)}: recall needs no embeddings, only 'fields'")
@@ -320,7 +320,7 @@ def _checked_ttl(ttl: TTLConfig | None) -> TTLConfig | None:
     if ttl is None:
         return None
     if not isinstance(ttl, Mapping):
-        raise InvalidInputError(f"ttl must be a dict such as {{'default_ttl': 60}}, not {ttl!r}")
+        raise InvalidInputError(f"ttl must be a dict such as {{'default_ttl': 60}}, not {ttl!r:.200}")
     unknown = sorted(set(ttl) - _TTL_SETTINGS)
     if unknown:
         raise InvalidInputError(f"ttl has no setting {', '.join(unknown)}: use {', '.join(sorted(_TTL_SETTINGS))}")
@@ -330,5 +330,5 @@ def _checked_ttl(ttl: TTLConfig | None) -> TTLConfig | None:
             check_minutes(name, minutes)
     for name in ("refresh_on_read", "omit_expired"):
         if not isinstance(ttl.get(name, False), bool):
-            raise InvalidInputError(f"{name} is True or False, not {ttl.get(name)!r}")
+            raise InvalidInputError(f"{name} is True or False, not {ttl.get(name)!r:.200}")
     return ttl

@@ -231,7 +231,7 @@ class SCGVectorStore(VectorStore):
         refuse({name: value for name, value in kwargs.items() if name not in known}, "search_type, search_kwargs, tags")
         search: Any = kwargs.get("search_kwargs") or {}
         if not isinstance(search, Mapping):
-            raise InvalidInputError(f"search_kwargs must be a dict such as {{'k': 4}}, not {search!r}")
+            raise InvalidInputError(f"search_kwargs must be a dict such as {{'k': 4}}, not {search!r:.200}")
         search_type = kwargs.get("search_type", "similarity")
         if search_type == "mmr":
             raise UnsupportedError(_NO_MMR)
@@ -272,5 +272,5 @@ class SCGVectorStore(VectorStore):
 def _batches(entries: list[MemoryEntry], size: object) -> Iterator[list[MemoryEntry]]:
     step = max(len(entries), 1) if size is None else size
     if isinstance(step, bool) or not isinstance(step, int) or step < 1:
-        raise InvalidInputError(f"batch_size must be a whole number of at least 1, not {size!r}")
+        raise InvalidInputError(f"batch_size must be a whole number of at least 1, not {size!r:.200}")
     return (entries[start : start + step] for start in range(0, len(entries), step))

@@ -82,7 +82,7 @@ def chat_engine(mode: ChatMode | str, retrieving: Retrieving, llm: LLM, argument
     if engine is None:
         modes = ", ".join(repr(ChatMode(one).value) for one in _CHAT_ENGINES)
         raise UnsupportedError(
-            f"there is no chat mode {mode!r} (supported: {modes}): agents take as_query_engine() as a tool"
+            f"there is no chat mode {mode!r:.200} (supported: {modes}): agents take as_query_engine() as a tool"
         )
     # A memory is the chat engine's: which one is recalled from, the index says.
     own = _arguments_of(engine.from_defaults, _GIVEN - {"memory"})

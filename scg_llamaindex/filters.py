@@ -83,10 +83,10 @@ def _check(filters: MetadataFilters) -> None:
             _check(one)
         elif one.operator not in _ORDER and one.operator not in _TESTS and one.operator != FilterOperator.IS_EMPTY:
             raise UnsupportedError(
-                f"the operator {one.operator.value!r} on {one.key!r} is not supported: recall by text"
+                f"the operator {one.operator.value!r} on {one.key!r:.200} is not supported: recall by text"
             )
         elif one.operator in _WITH_LISTS and not isinstance(one.value, list):
-            raise UnsupportedError(f"the operator {one.operator.value!r} on {one.key!r} takes a list")
+            raise UnsupportedError(f"the operator {one.operator.value!r} on {one.key!r:.200} takes a list")
 
 
 def _meets(metadata: Mapping[str, Any], filters: MetadataFilters) -> bool:

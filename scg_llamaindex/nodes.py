@@ -61,11 +61,11 @@ def entry_of(node: BaseNode) -> MemoryEntry:
     if not isinstance(node, BaseNode):
         raise InvalidInputError(f"expected a node, not {type(node).__name__}")
     if NODE in node.metadata:
-        raise InvalidInputError(f"the metadata field {NODE!r} is taken: rename it in the node {node.node_id!r}")
+        raise InvalidInputError(f"the metadata field {NODE!r} is taken: rename it in the node {node.node_id!r:.200}")
     try:
         entry = document_entry(node.get_content(MetadataMode.NONE), node.node_id, node.metadata)
     except InvalidInputError as error:
-        raise InvalidInputError(f"the node {node.node_id!r} cannot be stored: {error}") from error
+        raise InvalidInputError(f"the node {node.node_id!r:.200} cannot be stored: {error}") from error
     kept = _beside_text(node)
     order = list(node.metadata)
     if list(document_metadata(entry)) != order:

@@ -119,7 +119,7 @@ class SCGConfig:
         What the paper does not name is what measured best with the embedded model.
         """
         return cls(
-            width=10,
+            width=35,
             score="schema",
             calibration=0.0,
             lookahead=False,
@@ -132,14 +132,14 @@ class SCGConfig:
             hops=1,
             fan_out=3,
             sample_context=True,
-            context_weight=1.0,
+            context_weight=0.3,
             concept_budget=35,
             accommodation="generate",
             gate="perplexity",
             perplexity_threshold=3.0,  # at 20 a small model finds hardly anything novel
             grounded=False,
             assimilate=8,
-            inferred_weight=0.5,
+            inferred_weight=0.3,
         )
 
     def replace(self, **changes: object) -> SCGConfig:

@@ -326,7 +326,7 @@ class SchemaMemory(Memory):
         if not query.strip():
             raise InvalidInputError("the query is empty: ask something")
         if unit not in ("entries", "concepts"):
-            raise InvalidInputError(f"unit must be 'entries' or 'concepts', not {unit!r}")
+            raise InvalidInputError(f"unit must be 'entries' or 'concepts', not {unit!r:.200}")
         check_count(k)
         check_filter(where)
         if unit == "concepts":
@@ -401,7 +401,7 @@ class SchemaMemory(Memory):
         """
         found = self._store.get(self._namespace, [id])
         if not found:
-            raise NotFoundError(f"there is no entry {id!r} in this namespace: check the id")
+            raise NotFoundError(f"there is no entry {id!r:.200} in this namespace: check the id")
         return found[0]
 
     def find(self, ids: Collection[str]) -> list[MemoryEntry]:
@@ -641,7 +641,7 @@ def _ignore(progress: Progress) -> None:
 def _place_of(entry_id: str, snapshot: Snapshot) -> int:
     places = {one.entry.id: place for place, one in enumerate(snapshot.entries)}
     if entry_id not in places:
-        raise NotFoundError(f"there is no entry {entry_id!r} in this namespace: check the id")
+        raise NotFoundError(f"there is no entry {entry_id!r:.200} in this namespace: check the id")
     return places[entry_id]
 
 

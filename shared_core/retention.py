@@ -60,4 +60,4 @@ def _check_age(age: object) -> None:
 
 def _check_number(count: object) -> None:
     if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-        raise InvalidInputError(f"max_entries must be a whole number of at least 1, not {count!r}")
+        raise InvalidInputError(f"max_entries must be a whole number of at least 1, not {count!r:.200}")

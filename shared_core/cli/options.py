@@ -115,9 +115,9 @@ def _read_metadata(pairs: Sequence[str]) -> dict[str, JSON]:
     for pair in pairs:
         key, separator, value = pair.partition("=")
         if not separator or not key:
-            raise InvalidInputError(f"--meta {pair!r} is not of the form KEY=VALUE")
+            raise InvalidInputError(f"--meta {pair!r:.200} is not of the form KEY=VALUE")
         if key in metadata:
-            raise InvalidInputError(f"--meta gives {key!r} twice, and no entry has two values for it")
+            raise InvalidInputError(f"--meta gives {key!r:.200} twice, and no entry has two values for it")
         metadata[key] = _read_json_or_text(value)
     return metadata
 

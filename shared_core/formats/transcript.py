@@ -114,4 +114,4 @@ def _read_date(source: Source, number: int, date: str | None) -> datetime | None
     try:
         return datetime.fromisoformat(date)
     except ValueError:
-        raise source.error(f"the date {date!r} does not exist", number) from None
+        raise source.error(f"the date {date!r:.200} does not exist", number) from None

@@ -46,7 +46,7 @@ def check_count(k: object) -> None:
         InvalidInputError: if it is no whole number, or below 1.
     """
     if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
-        raise InvalidInputError(f"k must be a whole number of at least 1, not {k!r}")
+        raise InvalidInputError(f"k must be a whole number of at least 1, not {k!r:.200}")
 
 
 def check_threshold(least: object) -> None:
@@ -58,7 +58,7 @@ def check_threshold(least: object) -> None:
     if least is None:
         return
     if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
-        raise InvalidInputError(f"score_threshold must be a number from 0 to 1, not {least!r}")
+        raise InvalidInputError(f"score_threshold must be a number from 0 to 1, not {least!r:.200}")
 
 
 def seed_constraint(spoken: SpokenSchema, config: SCGConfig) -> Constraint:

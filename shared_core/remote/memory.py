@@ -375,7 +375,7 @@ def _condition(where: Filter | None) -> dict[str, Any]:
 
 def _only(found: Sequence[MemoryEntry], id: str) -> MemoryEntry:
     if not found:
-        raise NotFoundError(f"there is no entry {id!r} in this namespace: check the id")
+        raise NotFoundError(f"there is no entry {id!r:.200} in this namespace: check the id")
     return found[0]
 
 

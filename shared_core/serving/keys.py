@@ -111,7 +111,7 @@ class KeyFile:
             keys = self.known()
             named = [key for key in keys if key.id == id]
             if not named:
-                raise NotFoundError(f"there is no key {id!r} in {self._path}: see `scg key list`")
+                raise NotFoundError(f"there is no key {id!r:.200} in {self._path}: see `scg key list`")
             self._write([key for key in keys if key not in named])
         return named[0]
 

@@ -33,7 +33,7 @@ def listen(host: str, port: int, *, anywhere: bool) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (OSError, OverflowError, UnicodeError) as error:
-        raise InvalidInputError(f"{host!r} port {port} is no address to listen on: {error}") from error
+        raise InvalidInputError(f"{host!r:.200} port {port} is no address to listen on: {error}") from error
     if not anywhere and not is_loopback(str(address[0])):
         raise InvalidInputError(
             f"{host} can be reached from other machines, and without keys everybody could read every memory: make one "

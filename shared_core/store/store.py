@@ -121,7 +121,7 @@ class Store:
         check_ids(links)
         for link in (link for entry_links in links.values() for link in entry_links):
             if link.origin != "inferred":
-                raise InvalidInputError(f"assimilation adds inferred links, not {link.origin!r}: use write")
+                raise InvalidInputError(f"assimilation adds inferred links, not {link.origin!r:.200}: use write")
         with self._namespace(name, write=True) as (connection, number):
             if number is not None:
                 writing.add_inferred(connection, number, links, anticipated)

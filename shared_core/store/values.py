@@ -58,7 +58,7 @@ class ConceptLink:
         if not self.key.strip() or not self.surface.strip():
             raise InvalidInputError("the concept key or its surface is empty")
         if self.origin not in ORIGINS:
-            raise InvalidInputError(f"the origin must be one of {', '.join(ORIGINS)}, not {self.origin!r}")
+            raise InvalidInputError(f"the origin must be one of {', '.join(ORIGINS)}, not {self.origin!r:.200}")
         if isinstance(self.weight, bool) or not isinstance(self.weight, float | int):
             raise InvalidInputError(f"the link weight must be a number, not {type(self.weight).__name__}")
         if not 0 <= self.weight <= MAX_WEIGHT:
@@ -93,7 +93,7 @@ class EntryWrite:
         if self.entry.id is None:
             raise InvalidInputError("the entry has no id: give it one before it is stored")
         if len({link.key for link in self.links}) < len(self.links):
-            raise InvalidInputError(f"the entry {self.entry.id!r} links the same concept twice")
+            raise InvalidInputError(f"the entry {self.entry.id!r:.200} links the same concept twice")
 
     @property
     def id(self) -> str:

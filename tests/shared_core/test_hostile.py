@@ -13,7 +13,6 @@ from sqlalchemy import Engine, event
 from shared_core import MemoryEntry, SCGConfig, SchemaMemory
 from shared_core.errors import (
     InvalidInputError,
-    ModelError,
     NotAMemoryError,
     NotFoundError,
     StoreError,
@@ -296,7 +295,7 @@ def test_a_forked_process_is_told_to_open_the_memory_again(embedded, tmp_path, t
                 found = getattr(memory, twin)("cat")
                 if twin == "arecall":
                     asyncio.run(found)
-            except ModelError as error:
+            except StoreError as error:
                 code = 0 if "open it again" in str(error) else 1
             finally:
                 os._exit(code)
