@@ -36,6 +36,8 @@ from shared_core.store.recovering import recovered_id
 from shared_core.store.tables import anticipations, concepts, entries, links, models, namespaces, schema, scores
 from shared_core.store.values import MAX_PLACE
 
+# What counts on from a sound number must not come to one that is not.
+_LARGEST_COUNT: Final = MAX_PLACE // 2
 _LARGEST: Final = float(np.finfo(np.float64).max)
 # Numbers that the engine gives, or that only refer to such.
 _GIVEN: Final = ("namespace", "model", "namespaces.number", "models.number")
@@ -94,7 +96,7 @@ def _misfit(dialect: Dialect, column: Column[Any]) -> ColumnElement[bool]:
     else:
         fits = dialect.is_of(column, "integer")
         if isinstance(column.type, Integer) and column.name not in _GIVEN and str(column) not in _GIVEN:
-            fits &= column.between(0, MAX_PLACE if isinstance(column.type, BigInteger) else 2**15 - 1)
+            fits &= column.between(0, _LARGEST_COUNT if isinstance(column.type, BigInteger) else 2**15 - 1)
     return ~func.coalesce(or_(fits, column.is_(None)) if column.nullable else fits, False)
 
 
@@ -132,13 +134,14 @@ def _mend_entry(connection: Connection, row: Row[Any]) -> str:
     namespace = row.namespace
     if not isinstance(namespace, int):
         namespace = (connection.scalar(select(func.max(namespaces.c.number))) or 0) + 1
+    if connection.scalar(select(namespaces.c.number).where(namespaces.c.number == namespace)) is None:
         named = {"number": namespace, "name": encode_name(("recovered", str(namespace)))}
         zeros = dict.fromkeys(("generation", "next_seq", "next_concept", "erased"), 0)
         connection.execute(insert(namespaces).values({**named, **zeros}))
     there = entries.c.namespace == namespace
     seq = row.seq
     if not _is_count(seq):
-        counted = entries.c.seq.between(0, MAX_PLACE) & dialect_of(connection).is_of(entries.c.seq, "integer")
+        counted = entries.c.seq.between(0, _LARGEST_COUNT) & dialect_of(connection).is_of(entries.c.seq, "integer")
         last = connection.scalar(select(func.max(entries.c.seq)).where(there, counted))
         seq = 0 if last is None else last + 1
     id = row.id if isinstance(row.id, str) else recovered_id(seq, partial(is_taken, connection, namespace))
@@ -160,4 +163,4 @@ def _mend_entry(connection: Connection, row: Row[Any]) -> str:
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and 0 <= value <= MAX_PLACE
+    return isinstance(value, int) and 0 <= value <= _LARGEST_COUNT

@@ -167,6 +167,8 @@ def test_help_starts_without_the_heavy_parts(folder):
 _INTERRUPTED = """
 import os, signal, sys
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it from the start
+
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
         if name == sys.argv[1]:

@@ -187,6 +187,10 @@ COLUMNS = st.sampled_from([column for table in schema.sorted_tables for column i
 @example([(schema.tables["links"].c.seq, "abc", 3)])
 @example([(schema.tables["namespaces"].c.generation, 2**63 - 1, None)])
 @example([(schema.tables["scores"].c.saved, 2**63 - 1, None)])
+@example([(schema.tables["entries"].c.id, b"", 1), (schema.tables["entries"].c.namespace, -(2**63), 1)])
+@example([(schema.tables["memory_state"].c.generation, 2**53, None)])
+@example([(schema.tables["entries"].c.seq, 2**53, 3), (schema.tables["concepts"].c.number, 2**53, 1)])
+@pytest.mark.timeout(400)  # a failure is looked for in its smallest form, which takes longer than the test
 @settings(max_examples=int(os.environ.get("FUZZ_EXAMPLES", "12")), deadline=None)
 def test_a_value_of_any_kind_in_any_column_is_found_and_mended(made, changes):
     """What is written there is in one row, or in all of the table. Texts that were not written over stay."""
