@@ -116,7 +116,8 @@ class SCGConfig:
     def paper(cls) -> SCGConfig:
         """SCG-MEM as published: 35 concepts, one hop, sampled context, nothing but seeds and graph in the ranking.
 
-        What the paper does not name is what measured best with the embedded model.
+        What the paper does not name is what measured best with the embedded model: as many seeds as concepts
+        (``width``), and what inferred links and context count beside them.
         """
         return cls(
             width=35,

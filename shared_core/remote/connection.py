@@ -56,7 +56,7 @@ class Connection:
         timeout: Seconds that an answer may take.
 
     Raises:
-        InvalidInputError: if the address is none.
+        InvalidInputError: if the address is none, or holds a password; if the key or the timeout cannot be used.
     """
 
     def __init__(self, address: str, api_key: str | None, timeout: float) -> None:
