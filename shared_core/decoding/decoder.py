@@ -131,7 +131,15 @@ class ConceptDecoder:
         """
         tree = self.model.tree(self._examples)
         nodes = self._read(tree, texts)
-        return generate(self.model, tree, nodes, max_tokens=max_tokens, stop=("\n",), separator=self._prompt.terminator)
+        return generate(
+            self.model,
+            tree,
+            nodes,
+            max_tokens=max_tokens,
+            stop=("\n",),
+            separator=self._prompt.terminator,
+            items=most,
+        )
 
     def prompt_tokens(self, text: str) -> list[int]:
         """The whole prompt after which the concepts of a text are decoded."""

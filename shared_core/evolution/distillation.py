@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,10 @@ _PIECE_WORDS = 160
 # Characters after which even text without spaces is cut.
 _PIECE_CHARACTERS = 1200
 _UNKNOWN = "unknown"
+
+# By what is sought: over what, and what was found.
+_Searches: TypeAlias = dict[str, Constraint]
+_Found: TypeAlias = dict[str, list[DecodedKey]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,10 +146,10 @@ class Distiller:
             keeps its own phrases, so that it can be recalled.
         """
         config = self._config
-        shared = [self._constraint(vocabulary), *self._gate_constraints(vocabulary)]
+        shared = self._searches(vocabulary)
         spans = [self._spans(entry) for entry in entries]
-        constraints = [[*shared, *([Constraint(trie, self._span_search())] if trie else [])] for trie, _ in spans]
-        decoded = [[piece.keys for piece in pieces] for pieces in self._decode(entries, constraints)]
+        searches = [shared | ({"spans": Constraint(trie, self._span_search())} if trie else {}) for trie, _ in spans]
+        decoded = self._found(entries, searches)
         novel = [self._is_novel(pieces, vocabulary) for pieces in decoded]
         written = self._write(entries, novel) if config.accommodation == "generate" else {}
         results = []
@@ -152,7 +157,7 @@ class Distiller:
             links: dict[str, ConceptLink] = {}
             if novel[place]:
                 surfaces = written.get(place) or [
-                    spans[place][1][one.key] for found in pieces if spans[place][0] for one in found[-1]
+                    spans[place][1][one.key] for found in pieces for one in found.get("spans", ())
                 ]
                 for link in validated(
                     surfaces, entry, limit=config.new_concepts * len(pieces), grounded=config.grounded
@@ -160,13 +165,23 @@ class Distiller:
                     links[link.key] = link
             known = {link.key: link for link in said_concepts(entry)}
             for found in pieces:
-                for one in found[0][: config.assimilate]:
+                for one in found.get("assimilated", ())[: config.assimilate]:
                     inferred = vocabulary.link(one, config.inferred_weight)
                     links.setdefault(inferred.key, known.get(inferred.key, inferred))
             if (novel[place] or not links) and not any(link.is_grounding for link in links.values()):
                 links.update(list(known.items())[: config.new_concepts])
             results.append(list(links.values()))
         return results
+
+    def _found(self, entries: Sequence[MemoryEntry], searches: Sequence[_Searches]) -> list[list[_Found]]:
+        """For each entry, and each of its pieces, the keys that each search finds; unread where nothing is sought."""
+        if not any(searches):
+            return [[{} for _ in read_in_pieces(entry)] for entry in entries]
+        decoded = self._decode(entries, [list(wanted.values()) for wanted in searches])
+        return [
+            [dict(zip(wanted, piece.keys, strict=True)) for piece in pieces]
+            for wanted, pieces in zip(searches, decoded, strict=True)
+        ]
 
     def _decode(self, entries: Sequence[MemoryEntry], constraints: Sequence[list[Constraint]]) -> list[list[Reading]]:
         """For each entry the readings of its pieces."""
@@ -184,21 +199,21 @@ class Distiller:
         excluded = None if said is None else trie_keys(spoken, said)
         return Constraint(spoken.trie, self._assimilation, spoken.prior, excluded)
 
-    def _gate_constraints(self, vocabulary: Vocabulary) -> list[Constraint]:
-        """What the gate compares: the best keys and, for the ``unknown`` gate, that key.
+    def _searches(self, vocabulary: Vocabulary) -> _Searches:
+        """What is sought for every entry: concepts to ground it in, and what the gate compares.
 
-        Both by ``log P_θ``, whatever the score: ``log P_S`` of the only key there is would be 0.
+        The gate compares by ``log P_θ``, whatever the score: ``log P_S`` of the only key there is would be 0.
         """
-        gate = self._config.gate
-        if gate == "always":
-            return []
-        best = Constraint(
-            vocabulary.spoken.trie, SearchOptions(width=self._config.assimilate_width, score="base", lookahead=False)
-        )
-        if gate == "perplexity":
-            return [best]
-        (tokens,) = self._voice.tokens([_UNKNOWN])
-        return [best, Constraint(build_trie([tokens] if tokens else []), SearchOptions(width=1, score="base"))]
+        config = self._config
+        searches = {"assimilated": self._constraint(vocabulary)} if config.assimilate else {}
+        if config.gate != "always":
+            base = SearchOptions(width=config.assimilate_width, score="base", lookahead=False)
+            searches["best"] = Constraint(vocabulary.spoken.trie, base)
+        if config.gate == "unknown":
+            (tokens,) = self._voice.tokens([_UNKNOWN])
+            trie = build_trie([tokens] if tokens else [])
+            searches["unknown"] = Constraint(trie, SearchOptions(width=1, score="base"))
+        return searches
 
     def _spans(self, entry: MemoryEntry) -> tuple[Trie | None, list[str]]:
         """The trie of an entry's own spans, and their display forms."""
@@ -215,19 +230,20 @@ class Distiller:
     def _span_search(self) -> SearchOptions:
         return SearchOptions(width=self._config.new_concepts, score=self._config.score, lookahead=False)
 
-    def _is_novel(self, pieces: list[list[list[DecodedKey]]], vocabulary: Vocabulary) -> bool:
+    def _is_novel(self, pieces: Sequence[_Found], vocabulary: Vocabulary) -> bool:
         """Whether the schema does not represent an entry, in any of its pieces, well enough."""
         config = self._config
         if config.gate == "always":
             return True
         for found in pieces:
-            if not found[1]:
+            if not found["best"]:
                 return True
             if config.gate == "unknown":
-                novel = bool(found[2]) and found[2][0].logprob > found[1][0].logprob
+                unknown = found["unknown"]
+                novel = bool(unknown) and unknown[0].logprob > found["best"][0].logprob
             else:
                 # One key that fits, or that its first token gives away, does not make the schema fit.
-                best = found[1][: max(1, config.assimilate)]
+                best = found["best"][: max(1, config.assimilate)]
                 steps = sum(len(vocabulary.spoken.trie.tokens_of(one.key)) + 1 for one in best)
                 novel = math.exp(-sum(one.logprob for one in best) / steps) > config.perplexity_threshold
             if novel:

@@ -290,6 +290,14 @@ def test_free_generation_gives_one_line_for_each_text(decoder):
     assert "puppy" in lines[0].lower() or "rex" in lines[0].lower()
 
 
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_no_more_concepts_are_written_than_are_wanted(decoder, most):
+    whole = decoder.generate(TEXTS[:3], max_tokens=24)
+    assert any(line.count(",") >= most for line in whole)
+    bounded = decoder.generate(TEXTS[:3], max_tokens=24, most=most)
+    assert bounded == [",".join(line.split(",")[:most]) for line in whole]
+
+
 @pytest.mark.parametrize("kind", ["llama", "bloom"])
 def test_a_reading_tells_what_the_model_expects_next(tiny, kind):
     """As a plain pass over the whole prompt has it, whatever else is decoded, and with nothing to decode."""

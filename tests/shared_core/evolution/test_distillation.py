@@ -272,6 +272,20 @@ def test_generated_concepts_are_the_models_own_words(sensible, monkeypatch):
     assert all(set(link.key.split()) <= set(entry.text.lower().split()) for link in grounded)
 
 
+def test_where_nothing_is_sought_nothing_is_searched(sensible, monkeypatch):
+    """Neither to be grounded in what is known nor to pass a gate, entries are read only to write their concepts."""
+    config = SCGConfig(accommodation="generate", grounded=False, gate="always", assimilate=0, new_concepts=2)
+    words = vocabulary(sensible, ["cello lessons"], config)
+    (before,) = Distiller(sensible, config.replace(assimilate=1)).evolve(ENTRIES[:1], words)
+
+    def decode(texts, constraints):
+        raise AssertionError(f"searched for {texts}")
+
+    monkeypatch.setattr(sensible.decoder, "decode", decode)
+    (links,) = Distiller(sensible, config).evolve(ENTRIES[:1], words)
+    assert links == [link for link in before if link.is_grounding]
+
+
 def test_an_entry_of_which_nothing_generated_is_kept_says_its_phrases(voice):
     """A model that writes nonsense: nothing of it is in the entry."""
     config = SCGConfig(accommodation="generate", new_concepts=2, assimilate=0)
