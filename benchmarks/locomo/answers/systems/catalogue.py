@@ -34,13 +34,12 @@ ABLATION = (
 )
 """The rows of the paper's Table 2, for the default and for the memory as published."""
 
-# With a beam of 20 and three context concepts for each seed there are more than 60 concepts.
-_PUBLISHED = "scg-paper:width=20"
 SWEEPS: Mapping[str, Mapping[int, str]] = {
     "turns": {k: f"scg:k={k}" for k in (5, 10, 20, 35, 60)},
-    "concepts": {k: f"{_PUBLISHED},concept_budget={k}" for k in (5, 10, 20, 35, 60)},
-    "hops": {hops: f"scg:hops={hops}" for hops in (0, 1, 2)},
-    "hops, as published": {hops: f"{_PUBLISHED},hops={hops}" for hops in (0, 1, 2)},
+    "concepts": {k: f"scg-paper:concept_budget={k}" for k in (5, 10, 20)}
+    | {35: "scg-paper", 60: "scg-paper:concept_budget=60"},
+    "hops": {0: "scg", 1: "scg:hops=1", 2: "scg:hops=2"},
+    "hops, as published": {0: "scg-paper:hops=0", 1: "scg-paper", 2: "scg-paper:hops=2"},
 }
 """The points of the paper's Figures 3 (turns, concepts) and 4 (hops): by plot and by place on it, the system."""
 

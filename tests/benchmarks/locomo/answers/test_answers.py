@@ -14,8 +14,11 @@ from benchmarks.locomo.__main__ import main
 from benchmarks.locomo.answers import answering
 from benchmarks.locomo.answers import command as answers_command
 from benchmarks.locomo.answers.run import Plan
+from benchmarks.locomo.answers.systems import SWEEPS
 from benchmarks.locomo.answers.writer import Writer
 from benchmarks.locomo.dataset import load
+from benchmarks.locomo.systems.settings import parse_config
+from shared_core import SCGConfig
 from tests.benchmarks.locomo.conftest import SAMPLES
 
 SYSTEMS = ["nothing", "readagent", "bm25", "oracle"]
@@ -134,6 +137,16 @@ def test_ablation_and_sweep_go_on_from_the_answers(
     assert set(lines) < set((out / "answers.jsonl").read_text().splitlines())
     monkeypatch.setattr(answering.Answerer, "answer", None)  # all of it is there
     assert further("ablation", file, out, folders["llama"]) == ablated
+
+
+def test_sweeps_vary_what_they_say():
+    """Also where a point is a memory as it comes, so that what was answered for it counts."""
+    settings = {"turns": "k", "concepts": "concept_budget", "hops": "hops", "hops, as published": "hops"}
+    assert settings.keys() == SWEEPS.keys()
+    for varied, points in SWEEPS.items():
+        for at, name in points.items():
+            base = SCGConfig.paper() if name.startswith("scg-paper") else SCGConfig()
+            assert parse_config(name) == base.replace(**{settings[varied]: at})
 
 
 def test_what_was_written_is_kept(tiny, tmp_path: Path):
