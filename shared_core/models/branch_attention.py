@@ -3,7 +3,8 @@
 A tree of many queries lies in one cache, but a token sees its own branch and the root prompt only. Masked attention
 over the whole cache computes what the mask then throws away, most of it when eight queries are read together. Here each
 branch attends to its own columns, all branches in one call; query heads that share keys are laid side by side as
-further rows, so that no key is copied per head.
+further rows, so that no key is copied per head. Where few rows attend, as when texts are continued token by token, the
+root prompt, which all of them see, is not copied per branch either.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 NAME = "scg_branches"
 """What Transformers knows this attention by."""
 
+# The root prompt is attended to apart from so many branches on, and up to so many rows of each: a copy of it per branch
+# is cheap for a few branches, and where many rows share it.
+_SEVERAL_BRANCHES = 4
+_FEW_ROWS = 4
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BranchPlan:
@@ -33,12 +39,14 @@ class BranchPlan:
     Attributes:
         rows: Rows of each branch, padded, shape (branches, most rows); None when one branch has all rows.
         columns: Columns of each branch, padded, shape (branches, most columns); None when one branch has all.
+        shared: Columns at the front that all rows see, and that stand in ``columns`` of no branch; 0 where they do.
         mask: Additive, shape (branches, 1, most rows, most columns).
         back: Where each row stands in the flattened ``rows``, shape (rows,).
     """
 
     rows: torch.Tensor | None
     columns: torch.Tensor | None
+    shared: int
     mask: torch.Tensor
     back: torch.Tensor | None
     _repeated: dict[int, torch.Tensor] = field(default_factory=dict)
@@ -69,11 +77,13 @@ class BranchPlan:
         """
         branches, branch = np.unique(branch_of_row, return_inverse=True)
         rows = [np.flatnonzero(branch == place) for place in range(len(branches))]
-        shared = branch_of_column == -1
-        columns = [np.flatnonzero(shared | (branch_of_column == each)) for each in branches]
-        most_rows, most_columns = max(map(len, rows)), max(map(len, columns))
+        root = branch_of_column == -1
+        most_rows = max(map(len, rows))
+        apart = len(branches) >= _SEVERAL_BRANCHES and most_rows <= _FEW_ROWS and sees[:, root].all()
+        columns = [np.flatnonzero((root & (not apart)) | (branch_of_column == each)) for each in branches]
+        most_columns = max(map(len, columns))
         if len(branches) * most_rows * most_columns >= sees.size:
-            return cls(None, None, _additive(sees[None], dtype, device), None)
+            return cls(None, None, 0, _additive(sees[None], dtype, device), None)
         row_table = np.zeros((len(branches), most_rows), dtype=np.int64)
         column_table = np.zeros((len(branches), most_columns), dtype=np.int64)
         visible = np.zeros((len(branches), most_rows, most_columns), dtype=bool)
@@ -86,6 +96,7 @@ class BranchPlan:
         return cls(
             torch.from_numpy(row_table).to(device),
             torch.from_numpy(column_table).to(device),
+            int(root.sum()) if apart else 0,
             _additive(visible, dtype, device),
             torch.from_numpy(back).to(device),
         )
@@ -139,6 +150,9 @@ def attend(
             module, query, key, value, attention_mask, scaling=scaling, **options
         )
         return attended
+    scaling = scaling if scaling is not None else 1 / math.sqrt(query.shape[-1])
+    if plan.shared:
+        return _attend_apart(plan, query[0] * scaling, key[0], value[0]), None
     heads, key_heads, count = query.shape[1], key.shape[1], query.shape[2]
     queries, keys, values = query[0], key[0], value[0]
     branches = 1
@@ -153,13 +167,46 @@ def attend(
         keys.reshape(key_heads, branches, -1, key.shape[-1]).transpose(0, 1),
         values.reshape(key_heads, branches, -1, value.shape[-1]).transpose(0, 1),
         attn_mask=plan.mask_for(share),
-        scale=scaling if scaling is not None else 1 / math.sqrt(query.shape[-1]),
+        scale=scaling,
     )
     # (branches, key heads, share × rows, size) to (branches × rows, heads, size)
     output = output.reshape(branches, heads, -1, value.shape[-1]).transpose(1, 2).reshape(-1, heads, value.shape[-1])
     if plan.back is not None:
         output = output[plan.back]
     return output[None, :count], None
+
+
+def _attend_apart(plan: BranchPlan, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Attention to the root prompt, of all branches at once, and to each branch's own columns, under one softmax.
+
+    Args:
+        plan: A plan with shared columns.
+        queries: Scaled, shape (heads, rows, head size).
+        keys: shape (key heads, columns, head size).
+        values: shape (key heads, columns, value size).
+
+    Returns:
+        shape (1, rows, heads, value size).
+    """
+    assert plan.rows is not None
+    assert plan.columns is not None
+    (heads, _, size), (key_heads, _, value_size) = queries.shape, values.shape
+    branches, most = plan.rows.shape
+    share, root = heads // key_heads, plan.shared
+    queries = queries[:, plan.rows.flatten()].reshape(key_heads, share, branches, most, size)
+    queries = queries.transpose(1, 2).reshape(key_heads, branches, share * most, size)
+    columns = plan.columns.flatten()
+    own_keys = keys[:, columns].reshape(key_heads, branches, -1, size)
+    own_values = values[:, columns].reshape(key_heads, branches, -1, value_size)
+    at_root = queries.flatten(1, 2) @ keys[:, :root].transpose(1, 2)
+    at_own = queries @ own_keys.transpose(2, 3) + plan.mask_for(share)[:, 0]
+    scores = torch.cat([at_root.reshape(key_heads, branches, -1, root), at_own], dim=-1)
+    weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(values.dtype)
+    of_root = weights[..., :root].flatten(1, 2) @ values[:, :root]
+    output = of_root.reshape(key_heads, branches, -1, value_size) + weights[..., root:] @ own_values
+    # (key heads, branches, share × rows, size) to (branches × rows, heads, size)
+    output = output.reshape(key_heads, branches, share, most, value_size).permute(1, 3, 0, 2, 4)
+    return output.reshape(-1, heads, value_size)[None, plan.back]
 
 
 def install(model: Any) -> bool:

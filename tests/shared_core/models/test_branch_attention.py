@@ -16,8 +16,8 @@ from shared_core.models.branch_attention import BranchPlan
 from tests.conftest import ARCHITECTURES, REPEATED, VOCABULARY
 
 ROOT = [5, 9, 40, 17, 33]
-# What keeps to branches: full attention everywhere, by Transformers' exchangeable attention functions.
 KIND = (torch.float32, torch.device("cpu"))
+# What keeps to branches: full attention everywhere, by Transformers' exchangeable attention functions.
 BRANCHING = ("llama", "qwen2", "qwen3", "phi3", "gpt2", "gpt-neox", "opt")
 
 
@@ -69,6 +69,27 @@ def test_any_tree_scores_like_a_tree_of_a_plain_model(optimized, tiny, name, dat
     np.testing.assert_allclose(results[0], results[1], atol=2e-3)
 
 
+@pytest.mark.parametrize("name", BRANCHING)
+@pytest.mark.parametrize("rows", [1, 3, 5])
+def test_many_texts_continue_like_those_of_a_plain_model(optimized, tiny, name, rows):
+    """Few rows of many branches, and of branches of unequal lengths."""
+    random = np.random.default_rng(rows)
+    chains = [random.integers(3, 999, size=length).tolist() for length in (1, 9, 4, 2, 30, 7)]
+    steps = [random.integers(3, 999, size=len(chains) * rows - (rows > 1)) for _ in range(3)]
+    tokens = np.arange(0, VOCABULARY, 19)
+    results = []
+    for model in (optimized(name), tiny(name)):
+        tree = model.tree(ROOT)
+        above = np.repeat(tree.read_many(chains), rows)
+        scored = []
+        for new in steps:
+            nodes = tree.extend(new, above[: len(new)])
+            scored += [tree.logprobs(np.full(len(tokens), node), tokens) for node in nodes]
+            above = np.append(nodes, nodes[-1])[: len(above)]
+        results.append(np.stack(scored))
+    np.testing.assert_allclose(results[0], results[1], atol=2e-3)
+
+
 @pytest.mark.parametrize("name", ["llama", "gpt2"])
 def test_a_long_text_scores_like_one_of_a_plain_model(optimized, tiny, name):
     text = np.random.default_rng(0).integers(3, 999, size=170).tolist()
@@ -83,17 +104,25 @@ def test_a_long_text_scores_like_one_of_a_plain_model(optimized, tiny, name):
 
 def test_branches_are_planned_apart_only_where_that_saves_work():
     sees = np.ones((4, 6), dtype=bool)
-    alone = BranchPlan.build(
-        np.array([3, 3, 3, 3]), np.array([-1, -1, 3, 3, 3, 3]), sees, torch.float32, torch.device("cpu")
-    )
+    alone = BranchPlan.build(np.array([3, 3, 3, 3]), np.array([-1, -1, 3, 3, 3, 3]), sees, *KIND)
     assert alone.rows is None
     assert alone.mask.shape == (1, 1, 4, 6)
-    apart = BranchPlan.build(
-        np.array([2, 4, 4, 2]), np.array([-1, -1, 2, 2, 4, 4]), sees, torch.float32, torch.device("cpu")
-    )
+    apart = BranchPlan.build(np.array([2, 4, 4, 2]), np.array([-1, -1, 2, 2, 4, 4]), sees, *KIND)
     assert apart.rows is not None
     assert apart.columns is not None
     assert apart.back is not None
     assert apart.rows.tolist() == [[0, 3], [1, 2]]
     assert apart.columns.tolist() == [[0, 1, 2, 3], [0, 1, 4, 5]]
     assert apart.back.tolist() == [0, 2, 3, 1]
+    assert apart.shared == 0
+
+
+@pytest.mark.parametrize(("branches", "rows", "shared"), [(4, 1, 2), (5, 4, 2), (3, 1, 0), (4, 5, 0)])
+def test_the_root_prompt_is_shared_where_few_rows_of_many_branches_attend(branches, rows, shared):
+    own = np.repeat(np.arange(1, branches + 1), rows)
+    sees = np.concatenate([np.ones((len(own), 2), dtype=bool), own[:, None] == own], axis=1)
+    plan = BranchPlan.build(own, np.concatenate([[-1, -1], own]), sees, *KIND)
+    assert plan.shared == shared
+    assert plan.columns is not None
+    assert plan.columns.shape == (branches, rows + 2 - shared)
+    assert plan.mask.shape == (branches, 1, rows, rows + 2 - shared)
