@@ -47,8 +47,10 @@ _EXPRESSION = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _NEAR = {"before_yesterday": -2, "yesterday": -1, "today": 0, "tomorrow": 1, "after_tomorrow": 2}
+# "The week before 25 May" is not 25 May.
+_BESIDE = r"(?:(?:the\ )?(?:day|night|week|weekend|month|year)\ (?:before|after)\ )?"
 _EXPLICIT = re.compile(
-    rf"""\b(?:
+    rf"""\b{_BESIDE}(?:
     \d{{1,2}}(?:st|nd|rd|th)?\ (?:of\ )?{_MONTH}(?:,?\ \d{{4}})?
     |{_MONTH}\ \d{{1,2}}(?:st|nd|rd|th)?(?:,?\ \d{{4}})?
     |{_MONTH},?\ \d{{4}}
@@ -88,7 +90,10 @@ def relative_dates(text: str, said: date) -> Iterator[Dated]:
 
 
 def explicit_dates(text: str) -> Iterator[Dated]:
-    """The dates that a text names by itself, as it writes them: a day, a month with its year, a year."""
+    """The dates that a text names by itself, as it writes them: a day, a month with its year, a year.
+
+    What is said to lie before or after such a date goes with it: ``the week before 25 May``.
+    """
     for match in _EXPLICIT.finditer(text):
         yield Dated(match.start(), match.end(), match[0])
 

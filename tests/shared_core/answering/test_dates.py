@@ -74,6 +74,8 @@ def test_days_ago_follow_the_calendar(said: date, days: int):
 
 def test_dates_that_a_text_names_itself():
     text = "Since 2016, on 3 May, July 4th, 2021, the 2nd of June 2020, May 2022; may I? room 19999"
+    text += "; the week before 25 May, day after July 4th; the year before; after 2017"
     found = ["2016", "3 May", "July 4th, 2021", "2nd of June 2020", "May 2022"]
+    found += ["the week before 25 May", "day after July 4th", "2017"]
     assert [one.meaning for one in explicit_dates(text)] == found
     assert all(text[one.start : one.end] == one.meaning for one in explicit_dates(text))
