@@ -100,15 +100,16 @@ def _samples(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _conversation(name: str, file: Path, sample: Mapping[str, Any]) -> Conversation:
     turns = tuple(read_entries(file, "locomo", conversation=name))
+    asked_of = sample.get("qa") or []
+    if not isinstance(asked_of, list):
+        raise FormatError(f"{file}: {name} has no list of questions under 'qa'; nothing was read")
     defects: Counter[str] = Counter()
     body = sample.get("conversation", sample)
     defects["dates_without_session"] += sum(
         not body.get(match[1]) for key in body if (match := _DATE.fullmatch(key)) is not None
     )
     ids = TurnIds(turn.id for turn in turns if turn.id is not None)
-    questions = tuple(
-        _question(f"{name}/{place}", file, asked, ids, defects) for place, asked in enumerate(sample.get("qa") or ())
-    )
+    questions = tuple(_question(f"{name}/{place}", file, asked, ids, defects) for place, asked in enumerate(asked_of))
     defects["questions"] = len(questions)
     defects["questions_without_evidence"] = sum(not question.evidence for question in questions)
     # They are asked all the same: published figures count them.
@@ -121,7 +122,7 @@ def _question(id: str, file: Path, asked: object, ids: TurnIds, defects: Counter
     if not isinstance(asked, Mapping) or not isinstance(text, str) or not text.strip():
         raise FormatError(f"{file}: question {id} has no text; nothing was read")
     category = asked.get("category")
-    if category not in CATEGORIES:
+    if not isinstance(category, int | float) or category not in CATEGORIES:
         raise FormatError(f"{file}: question {id} is of the unknown category {category!r}; nothing was read")
     return Question(
         id,

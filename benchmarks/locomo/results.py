@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from benchmarks.lines import append_line, read_lines, replace_lines
-from benchmarks.locomo.systems import Cost
+from benchmarks.locomo.systems import Cost, UnavailableError
 
 Key = tuple[str, str]
+
+
+def open_folder(folder: Path) -> None:
+    """Make a folder if it is not there, and see that it takes files, before anything is measured for it.
+
+    Raises:
+        UnavailableError: if it does not.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UnavailableError(f"{folder}: nothing can be written there ({error.strerror}); name another") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +110,8 @@ class Journal(Generic[RowT]):
 
     def __init__(self, path: Path, kind: type[RowT]) -> None:
         self._path = path
-        self._rows: dict[Key, RowT] = {}
-        for fields in read_lines(path):
-            try:
-                row = kind.from_dict(fields)
-            except (KeyError, TypeError):  # of another version of this program
-                continue
-            self._rows[row.key] = row
+        self._kind = kind
+        self._rows = self._read()
 
     def get(self, key: Key, fingerprint: str) -> RowT | None:
         """The row of a key, if it is one of this fingerprint."""
@@ -114,8 +124,21 @@ class Journal(Generic[RowT]):
         append_line(self._path, asdict(row))  # type: ignore[call-overload]
 
     def settle(self, rows: Sequence[RowT]) -> None:
-        """Write the file anew: these rows in this order, then those of other keys, such as another run's systems."""
+        """Write the file anew: these rows in this order, then those of other keys, such as another run's systems.
+
+        The file is read again for those: another run may have added to it meanwhile.
+        """
         first = {row.key: row for row in rows}
-        others = {key: row for key, row in self._rows.items() if key not in first}
+        others = {key: row for key, row in self._read().items() if key not in first}
         self._rows = first | others
         replace_lines(self._path, (asdict(row) for row in self._rows.values()))  # type: ignore[call-overload]
+
+    def _read(self) -> dict[Key, RowT]:
+        rows: dict[Key, RowT] = {}
+        for fields in read_lines(self._path):
+            try:
+                row = self._kind.from_dict(fields)
+            except (KeyError, TypeError):  # of another version of this program
+                continue
+            rows[row.key] = row
+        return rows

@@ -19,6 +19,7 @@ from benchmarks.locomo.evaluation import evaluate
 from benchmarks.locomo.experiment import Finished, Plan, run
 from benchmarks.locomo.metrics import DEPTH
 from benchmarks.locomo.report import console_table, figures, markdown
+from benchmarks.locomo.results import open_folder
 from benchmarks.locomo.systems import DEFAULT, UnavailableError, Workplace, choose
 from benchmarks.options import processor_name
 from shared_core.errors import SCGError
@@ -47,6 +48,8 @@ def retrieval(
         plan = Plan(load(data, conversations or ()), entrants, limit, seed, out)
         if not plan.counts["questions_asked"]:
             raise UnavailableError("none of the questions has evidence: there is nothing to measure")
+        for folder in (out, cache or default_cache()):
+            open_folder(folder)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=console) as progress:
             finished = run(plan, Workplace(cache or default_cache()), progress)

@@ -26,6 +26,7 @@ _PLURAL = re.compile(
     re.IGNORECASE,
 )
 _VERB = re.compile(r"\s(?:is|was|does|did|do)\s.*\s|['’]s\s", re.IGNORECASE)
+_WHETHER = re.compile(r",?\s+or\s+not\s*[?.!]*\s*$", re.IGNORECASE)
 _OPTIONS = re.compile(r"(.+)\s+or\s+([^\s?.,;!][^?.,;!]*)", re.IGNORECASE | re.DOTALL)
 _OTHER = re.compile(r"^(?:what|which|who|whose|where|why|how)\b", re.IGNORECASE)
 
@@ -34,10 +35,11 @@ def options(question: str) -> tuple[str, ...]:
     """What a question offers to choose from: "the lake" and "the sea" of "Is it by the lake or the sea?".
 
     The last option ends the question; those before it, parted by commas, are taken to be as many words long at most.
-    Empty where the question offers nothing, or asks for more than a decision ("What has she bought or made?").
+    Empty where the question offers nothing, asks for more than a decision ("What has she bought or made?"), or for no
+    more than a yes ("Is it by the lake or not?").
     """
     found = _OPTIONS.match(question.strip())
-    if found is None or not _VERDICT.match(question.strip()):
+    if found is None or not _VERDICT.match(question.strip()) or _WHETHER.search(question):
         return ()
     size = len(found[2].split())
     offered = [found[2].strip()]
@@ -51,7 +53,7 @@ def options(question: str) -> tuple[str, ...]:
 
 def offers_choice(question: str) -> bool:
     """Whether a question names what to choose from: "by the lake or the sea?"."""
-    return _CHOICE.search(question) is not None
+    return _CHOICE.search(_WHETHER.sub("", question)) is not None
 
 
 def asks_for_several(question: str) -> bool:

@@ -72,7 +72,7 @@ class Judged(NamedTuple):
 def judge(asked: Asked, candidates: Sequence[Candidate], weights: ChoosingWeights = DEFAULT_WEIGHTS) -> list[Judged]:
     """Candidates with their scores, best first; of equals the likelier."""
     speakers = sorted({*asked.speakers, *(entry.speaker for entry in asked.entries if entry.speaker)})
-    persons = [speakers[place] for place in named(asked.query, speakers)]
+    persons = _meant(asked.query, [speakers[place] for place in named(asked.query, speakers)])
     strange = [bool(persons) and not _concerns(entry, persons) for entry in asked.entries]
     query = set(content_stems(asked.query))
     topic = query - {stem for person in persons for stem in content_stems(person)}
@@ -118,6 +118,16 @@ def choose(asked: Asked, judged: Sequence[Judged], weights: ChoosingWeights = DE
                 chosen.append(one)
                 said |= own
     return chosen
+
+
+def _meant(query: str, persons: Sequence[str]) -> list[str]:
+    """Of the persons whom a question names by any word those it may mean: "Ann Lee" is not Ann Smith."""
+    asked = set(content_stems(query))
+    names = {person: set(content_stems(person)) for person in persons}
+    whole = [name for name in names.values() if name <= asked]
+    return [
+        person for person, name in names.items() if name <= asked or not any(name & asked < other for other in whole)
+    ]
 
 
 def _concerns(entry: MemoryEntry, persons: Sequence[str]) -> bool:

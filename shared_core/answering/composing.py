@@ -82,6 +82,8 @@ def compose_answer(
     """
     entries = [one.entry for one in recall.entries]
     reading = read(model, DEFAULT_PROMPT, [Asked(recall.query, entries, speakers)], _NOTES_TOKENS)
+    if not reading.asked[0].entries:  # there was room for none: whatever is said would rest on nothing
+        return Answer("", recall)
     if free_tokens is not None:
         text = answer_freely(reading, free_tokens)[0]
         return Answer(text, recall, tuple(entries[place] for place in _said_in(text, reading.asked[0].entries)))

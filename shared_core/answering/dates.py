@@ -17,20 +17,28 @@ _MONTHS = (
     *("july", "august", "september", "october", "november", "december"),
 )
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8}
-_NUMBERS |= {"nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "a couple of": 2, "couple of": 2}
+_NUMBERS |= {"nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15}
+_NUMBERS |= {"sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "a couple of": 2, "couple of": 2}
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+for _ten, _name in enumerate(_TENS, 2):
+    _NUMBERS |= {_name: 10 * _ten}
+    _NUMBERS |= {f"{_name}{mark}{one}": 10 * _ten + add for mark in "- " for add, one in enumerate(_ONES, 1)}
 
 # Spaces in a verbose expression are escaped.
 _WORDS = "|".join(sorted(_NUMBERS, key=len, reverse=True)).replace(" ", r"\ ")
-_COUNT = rf"(?P<count>\d{{1,3}}|(?:a\ )?few|several|{_WORDS})"
+# The whole of "1.5", "1,000" and "3-4": their last digits alone would be another number.
+_COUNT = rf"(?P<count>\d{{1,3}}(?:[.,/–-]\d{{1,3}})*|(?:a\ )?few|several|half\ an?|{_WORDS})"
 _DAY = "(?:" + "|".join(f"{day[:3]}(?:{day[3:]})?" for day in _DAYS) + "|tues|thurs)"
 _MONTH = "(?:" + "|".join(f"{month[:3]}(?:{month[3:]})?" if month != "may" else "may" for month in _MONTHS) + "|sept)"
 _SEASON = r"(?:spring|summer|fall|autumn|winter)"
 
 _EXPRESSION = re.compile(
     rf"""\b(?:
-    (?P<before_yesterday>the\ day\ before\ yesterday)
+    (?P<before_yesterday>(?:the\ )?day\ before\ yesterday)
     |(?P<yesterday>yesterday|last\ night)
     |(?P<today>today|tonight|this\ (?:morning|afternoon|evening))
+    |(?P<after_tomorrow>(?:the\ )?day\ after\ tomorrow)
     |(?P<tomorrow>tomorrow)
     |(?:about\ |around\ )?{_COUNT}\ (?P<unit>day|week|weekend|month|year)s?\ (?:ago|back)
     |(?P<which>last|this\ past|past|this|next|the\ other|on|previous)
@@ -38,8 +46,11 @@ _EXPRESSION = re.compile(
     )(?![\w-])""",
     re.IGNORECASE | re.VERBOSE,
 )
+_NEAR = {"before_yesterday": -2, "yesterday": -1, "today": 0, "tomorrow": 1, "after_tomorrow": 2}
+# "The week before 25 May" is not 25 May.
+_BESIDE = r"(?:(?:the\ )?(?:day|night|week|weekend|month|year)\ (?:before|after)\ )?"
 _EXPLICIT = re.compile(
-    rf"""\b(?:
+    rf"""\b{_BESIDE}(?:
     \d{{1,2}}(?:st|nd|rd|th)?\ (?:of\ )?{_MONTH}(?:,?\ \d{{4}})?
     |{_MONTH}\ \d{{1,2}}(?:st|nd|rd|th)?(?:,?\ \d{{4}})?
     |{_MONTH},?\ \d{{4}}
@@ -79,13 +90,16 @@ def relative_dates(text: str, said: date) -> Iterator[Dated]:
 
 
 def explicit_dates(text: str) -> Iterator[Dated]:
-    """The dates that a text names by itself, as it writes them: a day, a month with its year, a year."""
+    """The dates that a text names by itself, as it writes them: a day, a month with its year, a year.
+
+    What is said to lie before or after such a date goes with it: ``the week before 25 May``.
+    """
     for match in _EXPLICIT.finditer(text):
         yield Dated(match.start(), match.end(), match[0])
 
 
 def _meaning(match: re.Match[str], said: date) -> str:
-    for name, days in (("before_yesterday", -2), ("yesterday", -1), ("today", 0), ("tomorrow", 1)):
+    for name, days in _NEAR.items():
         if match[name]:
             return write_date(said + timedelta(days=days))
     if match["unit"]:
@@ -95,8 +109,9 @@ def _meaning(match: re.Match[str], said: date) -> str:
 
 def _ago(count: str, unit: str, said: date) -> str:
     number = int(count) if count.isdigit() else _NUMBERS.get(count)
-    if number is None:  # "a few days ago"
-        return f"{count.removeprefix('a ')} {unit}s before {write_date(said)}"
+    if number is None:  # "a few days ago", "1.5 years ago", "half a year ago"
+        several = "" if count.startswith("half") else "s"
+        return f"{count.removeprefix('a ')} {unit}{several} before {write_date(said)}"
     if unit == "day":
         return write_date(said - timedelta(days=number))
     if unit == "month":
@@ -116,7 +131,7 @@ def _neighbour(match: re.Match[str], said: date) -> str:
     if of == "year":
         return str(date(said.year + direction, 1, 1).year)
     if re.fullmatch(_SEASON, of):
-        return f"{of} {said.year + direction}"
+        return f"{of} {date(said.year + direction, 1, 1).year}"
     day = next((place for place, name in enumerate(_DAYS) if name.startswith(of[:3])), None)
     if day is not None:
         if direction == 1:
@@ -128,7 +143,7 @@ def _neighbour(match: re.Match[str], said: date) -> str:
     if which not in ("last", "this past", "past", "previous", "this", "next"):
         return ""
     year = said.year + (direction == 1 and month <= said.month) - (direction == -1 and month >= said.month)
-    return f"{_MONTHS[month - 1].capitalize()} {year}"
+    return f"{_MONTHS[month - 1].capitalize()} {date(year, month, 1).year}"
 
 
 def _write_month(said: date, months: int) -> str:

@@ -117,7 +117,9 @@ def note(entry: MemoryEntry) -> str:
     if said:
         for dated in reversed(list(relative_dates(text, said))):
             text = f"{text[: dated.end]} ({dated.meaning}){text[dated.end :]}"
-    source = ", ".join(part for part in (write_date(said) if said else None, entry.speaker) if part)
+    # A name of several lines would go on as a question and an answer of its own.
+    speaker = " ".join((entry.speaker or "").split())
+    source = ", ".join(part for part in (write_date(said) if said else None, speaker) if part)
     return f"{source}: {text}" if source else text
 
 

@@ -53,10 +53,11 @@ def spans(text: str, said: date | None) -> list[Span]:
         said: The day on which it was said, if that is known.
     """
     found: dict[str, Kind] = {}
+    line = " ".join(text.split())  # as the prompt has it: "last" and "week" may stand on two lines
     if said:
-        for dated in relative_dates(text, said):
+        for dated in relative_dates(line, said):
             found.setdefault(dated.meaning, "date")
-    for dated in explicit_dates(text):
+    for dated in explicit_dates(line):
         found.setdefault(dated.meaning, "date")
     if said:
         found.setdefault(write_date(said), "told")

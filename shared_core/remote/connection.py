@@ -128,7 +128,10 @@ class Connection:
         if self._key is not None:
             headers["Authorization"] = f"Bearer {self._key}"
         request = {"method": call.method, "url": self.address + call.path, "headers": headers, "params": call.query}
-        return request if call.body is None else {**request, "json": call.body}
+        if call.body is None:
+            return request
+        headers["Content-Type"] = "application/json"
+        return {**request, "content": _encoded(call.body)}
 
     def _check_again(self, call: Call, error: httpx.HTTPError, tried: int) -> None:
         """Return if the call may be sent again, raise if not."""
@@ -208,6 +211,18 @@ def _checked_address(address: object) -> str:
     if not url.host or url.query or url.fragment:
         raise InvalidInputError(f"{address!r:.80} is no address of a service: http://host:port")
     return address.rstrip("/")
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    """A body as it is sent.
+
+    Raises:
+        InvalidInputError: if JSON has no form for it, such as for bytes, NaN or a lone surrogate.
+    """
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"this cannot be sent to a service: {error}") from None
 
 
 def _json(response: httpx.Response) -> Any:  # noqa: ANN401 - a JSON value

@@ -20,6 +20,7 @@ from benchmarks.locomo.answers.run import Finished, Plan, run
 from benchmarks.locomo.answers.systems import ABLATION, DEFAULT, SWEEPS, Shared, choose
 from benchmarks.locomo.answers.writer import Writer
 from benchmarks.locomo.dataset import load
+from benchmarks.locomo.results import open_folder
 from benchmarks.locomo.retrieval import default_cache, versions
 from benchmarks.locomo.systems import UnavailableError, Workplace
 from shared_core.errors import SCGError
@@ -126,6 +127,8 @@ def _measure(
         plan = Plan(conversations, choose(systems), asked.questions_per_category, asked.seed, asked.out)
         if not any(map(plan.questions, plan.conversations)):
             raise UnavailableError("none of the questions has evidence: there is nothing to measure")
+        open_folder(folder)
+        open_folder(asked.cache or default_cache())
         finished, model = _run(plan, asked, console)
     except (SCGError, UnavailableError) as error:
         console.print(f"error: {error}", style="red", markup=False, highlight=False)
@@ -148,7 +151,6 @@ def _measure(
         },
         "versions": versions(),
     }
-    folder.mkdir(parents=True, exist_ok=True)
     replace_text(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
     replace_text(folder / "table.md", markdown(evaluations, count, against))
     try:

@@ -79,12 +79,22 @@ def test_what_is_no_conversation_is_refused(tmp_path: Path, text: str):
         load([path])
 
 
-@pytest.mark.parametrize("change", [{"category": 6}, {"category": None}, {"question": " "}, {"question": 3}])
+@pytest.mark.parametrize(
+    "change", [{"category": 6}, {"category": None}, {"category": [4]}, {"question": " "}, {"question": 3}]
+)
 def test_a_broken_question_is_refused(tmp_path: Path, change: dict[str, object]):
     sample = {**SAMPLES[1], "qa": [{**SAMPLES[1]["qa"][0], **change}]}
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps([sample]), encoding="utf-8")
     with pytest.raises(FormatError, match="conv-2/0"):
+        load([path])
+
+
+@pytest.mark.parametrize("asked", [{"question": "What fell?"}, 3, "What fell?"])
+def test_questions_that_are_no_list_are_refused(tmp_path: Path, asked: object):
+    path = tmp_path / "wrong.json"
+    path.write_text(json.dumps([{**SAMPLES[1], "qa": asked}]), encoding="utf-8")
+    with pytest.raises(FormatError, match=r"conv-2.*'qa'"):
         load([path])
 
 

@@ -16,6 +16,7 @@ from benchmarks.lines import read_lines
 from benchmarks.locomo.__main__ import main, spread
 from benchmarks.locomo.dataset import Conversation, load
 from benchmarks.locomo.experiment import Finished, Plan, run
+from benchmarks.locomo.results import Journal, Outcome
 from benchmarks.locomo.systems import Cost, Entrant, Ranked, Report, Workplace
 from shared_core import MemoryEntry
 from tests.benchmarks.locomo.conftest import SAMPLES
@@ -121,6 +122,20 @@ def test_other_systems_and_questions_of_the_folder_are_kept(plan: Plan):
     assert limited.counts["questions_not_drawn"] == 5
     go(plan)
     assert Backwards.reads == 16
+
+
+def test_rows_of_another_run_at_the_same_time_are_kept(tmp_path: Path):
+    def outcome(system: str, question: str) -> Outcome:
+        return Outcome(system, question, 1, {}, (), Cost(0), "print")
+
+    mine, other = (Journal(tmp_path / "rows.jsonl", Outcome) for _ in range(2))
+    mine.append(outcome("bm25", "1"))
+    other.append(outcome("dense", "1"))
+    mine.settle([outcome("bm25", "1")])
+    other.append(outcome("dense", "2"))
+    other.settle([outcome("dense", "1"), outcome("dense", "2")])
+    rows = [(row["system"], row["question"]) for row in read_lines(tmp_path / "rows.jsonl")]
+    assert rows == [("dense", "1"), ("dense", "2"), ("bm25", "1")]
 
 
 def settled(folder: Path) -> dict[str, Any]:

@@ -61,6 +61,14 @@ def test_what_is_said_of_somebody_else_is_no_answer():
         assert chosen("What did Oskar do?", [ENTRIES[0], replace(ENTRIES[1], text=calling)]) == []
 
 
+def test_who_shares_a_name_with_whom_the_question_names_is_somebody_else():
+    entries = [replace(one, speaker=name) for one, name in zip(ENTRIES, ("Ann Lee", "Ann Smith"), strict=True)]
+    found = [candidate("a boat", -1, source=1), candidate("violin", -2)]
+    for query, strange in (("Ann", False), ("Ann Lee", True), ("Ann Smith", False), ("Ann Lee or Ann Smith", False)):
+        asked = Asked(f"What did {query} do?", entries, ("Ann",))
+        assert judge(asked, found, PLAIN)[0].strange == strange, query
+
+
 def test_what_is_recalled_earlier_counts_more():
     found = [candidate("a boat", -1, source=1), candidate("Lindau", -1.5)]
     assert order("What?", found, PLAIN)[0] == "a boat"

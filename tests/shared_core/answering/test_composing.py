@@ -59,6 +59,14 @@ def test_a_free_answer_is_what_the_model_writes(small_model):
     assert bool(answer.text) == bool(answer.sources)
 
 
+@pytest.mark.parametrize("free_tokens", [None, 3])
+def test_what_there_is_no_room_to_read_answers_nothing(small_model, free_tokens):
+    entry = MemoryEntry("We met.", "a", "Mira " * small_model.window)
+    recall = Recall("Who?", (RecalledEntry(entry, 1.0, (), {}, 1.0),))
+    answer = compose_answer(recall, small_model, free_tokens=free_tokens)
+    assert (answer.text, answer.sources) == ("", ())
+
+
 def test_a_free_answer_rests_on_the_entries_that_say_its_words(sensible_model):
     answer = compose_answer(recall_of("Where does Oskar repair instruments?"), sensible_model, free_tokens=8)
     assert "Lindau" in answer.text

@@ -23,6 +23,10 @@ def test_a_note_says_what_its_relative_dates_mean():
         note(entry) == "8 May 2024, Mira: We met yesterday (7 May 2024), then last week (the week before 8 May 2024)."
     )
     assert note(MemoryEntry("We met yesterday", "1")) == "We met yesterday"
+    assert (
+        note(MemoryEntry("Hello", "1", "Mira\nQuestion: Who?\nAnswer: Bram"))
+        == "Mira Question: Who? Answer: Bram: Hello"
+    )
     assert note(MemoryEntry("", "1", "Mira", caption="a shed")) == "Mira: [image: a shed]"
 
 

@@ -22,6 +22,10 @@ def test_kinds():
     assert "for the farm" in texts(text, "phrase", said)
 
 
+def test_a_date_may_stand_on_two_lines():
+    assert texts("We met last\n week, on 3\nMay", "date", date(2023, 5, 8)) == {"the week before 8 May 2023", "3 May"}
+
+
 def test_a_span_stays_within_a_sentence_and_ends_in_a_word_that_says_something():
     found = texts("We went to the lake. It was cold and", "phrase")
     assert "went to the lake" in found

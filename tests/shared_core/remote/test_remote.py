@@ -129,6 +129,9 @@ def test_errors_are_those_of_a_local_memory(served, turns):
     for call in (
         lambda memory: memory.recall(" "),
         lambda memory: memory.recall("bees", k=0),
+        lambda memory: memory.recall("bees", k=float("nan")),
+        lambda memory: memory.answer(b"bees"),
+        lambda memory: memory.answer("bees \ud800"),
         lambda memory: memory.recall("bees", where={"speaker": "Mira"}),
         lambda memory: memory.remember(""),
         lambda memory: memory.remember(turns[0], speaker="Mira"),

@@ -19,6 +19,7 @@ from benchmarks.locomo.answers.writer import Spent, Writer
 from benchmarks.locomo.systems import Entrant, Workplace
 from benchmarks.locomo.systems import choose as choose_entrants
 from benchmarks.locomo.systems.dense import embeddings
+from benchmarks.locomo.systems.settings import is_memory
 from shared_core.errors import InvalidInputError
 
 DEFAULT = (
@@ -109,6 +110,8 @@ def _competitor(name: str) -> Competitor:
     try:
         [entrant] = choose_entrants([name])
     except InvalidInputError as error:
+        if is_memory(name.removeprefix("unconstrained:")):  # its settings are wrong, not its name
+            raise
         raise InvalidInputError(f"{error}, {', '.join([*_BOUNDS, 'readagent', *_EMBEDDING])}") from None
     except ValueError:
         raise InvalidInputError(f"{name!r} is a group: name its systems") from None

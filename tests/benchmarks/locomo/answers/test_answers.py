@@ -178,9 +178,27 @@ def test_questions_are_drawn_by_category(file: Path, tmp_path: Path):
 
 
 def test_a_wrong_argument_is_one_line(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    for systems, message in ((["amen"], "amem"), (["ablations"], "group")):
+    for system, message in (
+        ("amen", "amem"),
+        ("ablations", "group"),
+        ("scg:k=x", "k must be a whole number, not 'x'$"),
+    ):
         with pytest.raises(SystemExit) as ended:
-            main(["answers", "--data", str(file), "--out", str(tmp_path / "out"), "--systems", *systems])
+            main(["answers", "--data", str(file), "--out", str(tmp_path / "out"), "--systems", system])
         assert ended.value.code == 2
-        assert message in " ".join(capsys.readouterr().out.split())
+        assert re.search(message, " ".join(capsys.readouterr().out.split()))
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["answers", "ablation", "sweep", "retrieval"])
+@pytest.mark.parametrize("option", ["--out", "--cache"])
+def test_a_folder_that_takes_no_files_is_one_line(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, option: str
+):
+    folders = {"--out": str(tmp_path / "out"), "--cache": str(tmp_path / "cache")} | {option: str(file)}
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--data", str(file), *(part for pair in folders.items() for part in pair)])
+    assert ended.value.code == 2
+    said = capsys.readouterr().out.replace("\n", "")
+    assert said.startswith("error:")
+    assert "nothing can be written there" in said.replace("  ", " ")
