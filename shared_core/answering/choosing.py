@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from shared_core.answering.asking import asks_for_several, offers_choice
 from shared_core.answering.candidates import Candidate
 from shared_core.answering.prompt import Asked
@@ -19,6 +21,23 @@ _CALLED = (
     r"(?:^|[,.!?…—-]\s*|\b(?:hey|hi|hello|bye|thanks|thank you|thx|wow|yeah|yes|yep|no|oh|ok|okay|sure|sorry|well|dear"
     r"|congrats|congratulations|right|agreed|absolutely|definitely|totally|cool|great|awesome|nice|so|and|morning"
     r"|evening|you)\s+)(?:{names})\s*(?:[,.!?…;:—-]|$)"
+)
+
+
+# Whom a question is about, where it says a name: "Mira's boat", "did Mira row". Its first word is in capitals anyway.
+_ABOUT = re.compile(
+    r"(?<=\s)(\w{3,})['’]s\b|\b(?:did|does|do|is|are|was|were|has|had|will|would|can|could|should|might)\s+(\w{3,})",
+    re.IGNORECASE,
+)
+# No names, or such as entries may put in other words.
+_NO_PERSON = frozenset(
+    {
+        *("she", "they", "you", "who", "this", "that", "these", "those", "there", "any", "anyone", "someone"),
+        *("mom", "mum", "mommy", "mummy", "mother", "dad", "daddy", "father", "grandma", "granny", "grandpa"),
+        *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "christmas", "easter"),
+        *("january", "february", "march", "april", "may", "june", "july", "august", "september", "october"),
+        *("november", "december"),
+    }
 )
 
 
@@ -61,7 +80,8 @@ class Judged(NamedTuple):
     Attributes:
         candidate: The candidate.
         score: How well it answers; comparable within one model.
-        strange: Whether only entries say it that are neither by nor about whom the question names.
+        strange: Whether only entries say it that are neither by nor about whom the question names. A yes or no is the
+            best fitting entry's.
     """
 
     candidate: Candidate
@@ -73,13 +93,15 @@ def judge(asked: Asked, candidates: Sequence[Candidate], weights: ChoosingWeight
     """Candidates with their scores, best first; of equals the likelier."""
     speakers = sorted({*asked.speakers, *(entry.speaker for entry in asked.entries if entry.speaker)})
     persons = _meant(asked.query, [speakers[place] for place in named(asked.query, speakers)])
-    strange = [bool(persons) and not _concerns(entry, persons) for entry in asked.entries]
+    unknown = _names_nobody(asked, speakers)
+    strange = [unknown or (bool(persons) and not _concerns(entry, persons)) for entry in asked.entries]
     query = set(content_stems(asked.query))
     topic = query - {stem for person in persons for stem in content_stems(person)}
     fits = [
         weights.overlap * len(topic & set(content_stems(entry.content))) / max(1, len(topic)) - weights.rank * place
         for place, entry in enumerate(asked.entries)
     ]
+    best = int(np.argmax(fits)) if fits else None
     dated = any(one.kind == "date" for one in candidates)
     who, choice = _WHO.match(asked.query.strip()) is not None, offers_choice(asked.query)
     judged = []
@@ -90,7 +112,8 @@ def judge(asked: Asked, candidates: Sequence[Candidate], weights: ChoosingWeight
         score -= weights.echo * (not choice) * len(said & query) / max(1, len(said))
         score -= weights.told * (one.kind == "told" and dated)
         score += weights.name * (who and one.kind == "name")
-        judged.append(Judged(one, score, bool(one.sources) and all(strange[place] for place in one.sources)))
+        resting = (best,) if one.kind == "verdict" and best is not None else one.sources
+        judged.append(Judged(one, score, bool(resting) and all(strange[place] for place in resting)))
     return sorted(judged, key=lambda one: -one.score)
 
 
@@ -98,7 +121,8 @@ def choose(asked: Asked, judged: Sequence[Judged], weights: ChoosingWeights = DE
     """What to answer with, best first: one candidate, or several where the question asks for several, or none.
 
     None is good enough where the best is below ``weights.least``, and none is right where it is said of somebody else
-    than the question names: what another person did is no answer, however well it fits.
+    than the question names, or the question is about somebody of whom nothing tells: what another person did is no
+    answer, however well it fits.
 
     Args:
         asked: The question.
@@ -128,6 +152,22 @@ def _meant(query: str, persons: Sequence[str]) -> list[str]:
     return [
         person for person, name in names.items() if name <= asked or not any(name & asked < other for other in whole)
     ]
+
+
+def _names_nobody(asked: Asked, speakers: Sequence[str]) -> bool:
+    """Whether a question is about somebody of whom neither speakers nor entries have the name, in short or in full.
+
+    Where it is not known who says "I" it may be anybody.
+    """
+    if not all(entry.speaker and entry.speaker[0].isupper() for entry in asked.entries):
+        return False
+    about = [word for found in _ABOUT.findall(asked.query) for word in found if word.istitle() and content_stems(word)]
+    said = " ".join([*speakers, *(entry.content for entry in asked.entries)]).lower()
+    words = set(re.findall(r"\w{3,}", said))
+    return any(
+        name not in _NO_PERSON and name not in said and not any(word in name for word in words)
+        for name in map(str.lower, about)
+    )
 
 
 def _concerns(entry: MemoryEntry, persons: Sequence[str]) -> bool:

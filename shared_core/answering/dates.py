@@ -40,12 +40,24 @@ _EXPRESSION = re.compile(
     |(?P<today>today|tonight|this\ (?:morning|afternoon|evening))
     |(?P<after_tomorrow>(?:the\ )?day\ after\ tomorrow)
     |(?P<tomorrow>tomorrow)
-    |(?:about\ |around\ )?{_COUNT}\ (?P<unit>day|week|weekend|month|year)s?\ (?:ago|back)
+    |(?P<within>in\ )?(?:about\ |around\ )?{_COUNT}\ (?P<unit>day|week|weekend|month|year)s?
+     (?:(?P<past>\ (?:ago|back))|(?!\ or\b))
     |(?P<which>last|this\ past|past|this|next|the\ other|on|previous)
      \ (?P<of>week|weekend|month|year|{_SEASON}|{_DAY}|{_MONTH})
     )(?![\w-])""",
     re.IGNORECASE | re.VERBOSE,
 )
+# What part of a sentence speaks of what is to come, and what of what has been: "on Monday" may be either.
+_AHEAD = re.compile(
+    r"\b(?:will|won['’]t|shall|gonna|going to|plan(?:s|ning)?|hop(?:e|es|ing)|upcoming|looking forward|can['’]t wait"
+    r"|leaves?|starts?|begins?|opens?|arrives?|departs?|ends?|(?:am|is|are) (?:\w+ )?\w+ing)\b"
+    r"|['’](?:ll\b|(?:m|re|s) (?:\w+ )?\w+ing\b)",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(
+    r"\b(?:was|were|had|did|got|went|won|met|saw|took|made|came|bought|gave|found|ate|ran|[a-z]{2,}ed)\b", re.IGNORECASE
+)
+_SENTENCE = re.compile(r"[.!?;\n]")
 _NEAR = {"before_yesterday": -2, "yesterday": -1, "today": 0, "tomorrow": 1, "after_tomorrow": 2}
 # "The week before 25 May" is not 25 May.
 _BESIDE = r"(?:(?:the\ )?(?:day|night|week|weekend|month|year)\ (?:before|after)\ )?"
@@ -77,8 +89,9 @@ def relative_dates(text: str, said: date) -> Iterator[Dated]:
     """The expressions of a text that are relative to the day on which it was said, in order, with their meaning.
 
     What names a day becomes that day, what names a week or a weekend is put beside the day it was said, and what names
-    a month or a year becomes that month or year. Expressions that name no more than a direction ("soon") are passed
-    over, and so are days that the calendar does not reach.
+    a month or a year becomes that month or year. "On Monday" is the one before, unless the sentence speaks of what is
+    to come ("my train leaves on Monday"), and "in two weeks" is a time only then. Expressions that name no more than a
+    direction ("soon") are passed over, and so are days that the calendar does not reach.
     """
     for match in _EXPRESSION.finditer(text):
         try:
@@ -103,27 +116,39 @@ def _meaning(match: re.Match[str], said: date) -> str:
         if match[name]:
             return write_date(said + timedelta(days=days))
     if match["unit"]:
-        return _ago(match["count"].lower(), match["unit"].lower(), said)
+        direction = -1 if match["past"] else 1
+        # "In a day" may say how long something takes.
+        if bool(match["past"]) == bool(match["within"]) or (direction == 1 and not _is_ahead(match)):
+            return ""
+        return _far(match["count"].lower(), match["unit"].lower(), said, direction)
     return _neighbour(match, said)
 
 
-def _ago(count: str, unit: str, said: date) -> str:
+def _is_ahead(match: re.Match[str]) -> bool:
+    """Whether what stands around an expression speaks of what is to come."""
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    around = f"{_SENTENCE.split(before)[-1]} {_SENTENCE.split(after)[0]}"
+    return bool(_AHEAD.search(around)) and not _BEHIND.search(around)
+
+
+def _far(count: str, unit: str, said: date, direction: int) -> str:
     number = int(count) if count.isdigit() else _NUMBERS.get(count)
+    beside = f"{'before' if direction < 0 else 'after'} {write_date(said)}"
     if number is None:  # "a few days ago", "1.5 years ago", "half a year ago"
         several = "" if count.startswith("half") else "s"
-        return f"{count.removeprefix('a ')} {unit}{several} before {write_date(said)}"
+        return f"{count.removeprefix('a ')} {unit}{several} {beside}"
     if unit == "day":
-        return write_date(said - timedelta(days=number))
+        return write_date(said + timedelta(days=direction * number))
     if unit == "month":
-        return _write_month(said, -number)
+        return _write_month(said, direction * number)
     if unit == "year":
-        return str(date(said.year - number, 1, 1).year)
-    return f"{count if number > 1 else 'the'} {unit}{'s' * (number > 1)} before {write_date(said)}"
+        return str(date(said.year + direction * number, 1, 1).year)
+    return f"{count if number > 1 else 'the'} {unit}{'s' * (number > 1)} {beside}"
 
 
 def _neighbour(match: re.Match[str], said: date) -> str:
     which, of = match["which"].lower(), match["of"].lower()
-    direction = {"this": 0, "next": 1}.get(which, -1)
+    direction = {"this": 0, "next": 1, "on": 1 if _is_ahead(match) else -1}.get(which, -1)
     if of in ("week", "weekend"):
         return f"the {of} {('before', 'of', 'after')[direction + 1]} {write_date(said)}"
     if of == "month":

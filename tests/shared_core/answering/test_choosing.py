@@ -47,9 +47,15 @@ def test_what_is_said_of_somebody_else_is_no_answer():
         == chosen("What did Oskar and Mira do?")
         == ["a boat"]
     )
-    # Somebody who is known says nothing here; nobody knows of somebody else.
+    # Somebody who is known says nothing here, and of somebody else nothing is known.
     assert chosen("What did Tobi do?", speakers=["Tobi"]) == []
-    assert chosen("What did Tobi do?") == ["a boat"]
+    assert chosen("What did Tobi do?") == chosen("What was Tobi's boat like?") == []
+    # Who says "I" may be Tobi, and these are not names of somebody, or those of Mira and Oskar.
+    for speaker in (None, "user"):
+        assert chosen("What did Tobi do?", [ENTRIES[0], replace(ENTRIES[1], speaker=speaker)]) == ["a boat"]
+    for name in ("Mom", "Christmas", "She", "The", "Miranda", "Mir"):
+        assert chosen(f"What did {name} bring?") == ["a boat"], name
+    assert chosen("Tobi's was what?") == chosen("What's it?") == ["a boat"]
     # Mira speaks of Oskar, or calls him.
     assert chosen("What did Oskar do?", [ENTRIES[0], replace(ENTRIES[1], text="I met Oskar.")]) == ["a boat"]
     for calling in (
@@ -59,6 +65,14 @@ def test_what_is_said_of_somebody_else_is_no_answer():
         "Hey Oskar! Boats",
     ):
         assert chosen("What did Oskar do?", [ENTRIES[0], replace(ENTRIES[1], text=calling)]) == []
+
+
+def test_a_verdict_is_that_of_the_entry_that_fits_best():
+    found = [Candidate("Yes", "verdict", (), 1, -1.0, 0.0)]
+    weights = replace(PLAIN, overlap=1)
+    for query, answered in (("Did Oskar sell a boat?", False), ("Did Mira sell a boat?", True), ("Is it so?", True)):
+        asked = Asked(query, ENTRIES)
+        assert bool(choose(asked, judge(asked, found, weights), weights)) == answered, query
 
 
 def test_who_shares_a_name_with_whom_the_question_names_is_somebody_else():

@@ -37,6 +37,7 @@ def meanings(text: str, said: date = SAID) -> list[tuple[str, str]]:
         ("three months ago", "February 2023"),
         ("a few days ago", "few days before 8 May 2023"),
         ("a couple of weeks ago", "a couple of weeks before 8 May 2023"),
+        ("a week ago or so", "the week before 8 May 2023"),
         ("one week ago", "the week before 8 May 2023"),
         ("last week", "the week before 8 May 2023"),
         ("this past weekend", "the weekend before 8 May 2023"),
@@ -44,6 +45,15 @@ def meanings(text: str, said: date = SAID) -> list[tuple[str, str]]:
         ("next month", "June 2023"),
         ("Last Tues", "the Tuesday before 8 May 2023"),
         ("on Sunday", "the Sunday before 8 May 2023"),
+        ("I'm so glad we met on Friday", "the Friday before 8 May 2023"),
+        ("On Sunday I was late. We are leaving soon.", "the Sunday before 8 May 2023"),
+        ("My train to Lyon leaves at seven on Friday.", "the Friday after 8 May 2023"),
+        ("I'll see you on Sunday", "the Sunday after 8 May 2023"),
+        ("On Sunday I am going to a fair", "the Sunday after 8 May 2023"),
+        ("The shop opens in three days", "11 May 2023"),
+        ("We are flying to Lyon in about two weeks", "two weeks after 8 May 2023"),
+        ("I will be back in a month!", "June 2023"),
+        ("she's moving in a few years", "few years after 8 May 2023"),
         ("next Friday", "the Friday after 8 May 2023"),
         ("last summer", "summer 2022"),
         ("last July", "July 2022"),
@@ -54,7 +64,13 @@ def test_relative_to_the_day_it_was_said(text: str, meaning: str):
     assert [found for _, found in meanings(text)] == [meaning]
 
 
-@pytest.mark.parametrize("text", ["this may be it", "soon", "the lasting weekend", "yesterday-ish", "a day", "ago"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("this may be it", "soon", "the lasting weekend", "yesterday-ish", "a day", "ago", "two weeks"),
+        *("it was not built in a day", "we have not talked in a few days", "I will call in a day or two"),
+    ],
+)
 def test_what_names_no_time(text: str):
     assert meanings(text) == []
 
