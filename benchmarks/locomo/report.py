@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from benchmarks.locomo.dataset import CATEGORIES
 from benchmarks.locomo.evaluation import GROUPS, PAIRED, Evaluation, Spent
@@ -70,7 +70,7 @@ def markdown(evaluations: Mapping[str, Evaluation], against: str, counts: Mappin
 def console_table(evaluations: Mapping[str, Evaluation]) -> Table:
     """Recall, for the console."""
     head, *rows = _recall_rows(evaluations)
-    shown = Table(*head, title="Evidence recall, categories 1 to 4")
+    shown = Table(Column(head[0], overflow="fold"), *head[1:], title="Evidence recall, categories 1 to 4")
     for row in rows:
         shown.add_row(*row)
     return shown

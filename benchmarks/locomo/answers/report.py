@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from benchmarks.locomo.answers.answering import BUDGETS, MODES
 from benchmarks.locomo.answers.evaluation import AVERAGED, GROUPS, SCORES, Evaluation
@@ -84,7 +84,11 @@ def markdown(evaluations: Mapping[str, Evaluation], questions: int, against: str
 
 def console_table(evaluations: Mapping[str, Evaluation]) -> Table:
     """Averages, for the console."""
-    shown = Table("system", *(f"{mode} {score}" for mode in MODES for score in SCORES), title="Categories 1 to 4")
+    shown = Table(
+        Column("system", overflow="fold"),
+        *(f"{mode} {score}" for mode in MODES for score in SCORES),
+        title="Categories 1 to 4",
+    )
     for name, one in evaluations.items():
         shown.add_row(name, *(_percent(one.figures[mode][score], AVERAGED) for mode in MODES for score in SCORES))
     return shown
