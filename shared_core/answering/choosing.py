@@ -80,12 +80,14 @@ class Judged(NamedTuple):
     Attributes:
         candidate: The candidate.
         score: How well it answers; comparable within one model.
-        strange: Whether only entries say it that are neither by nor about whom the question names. A yes or no is the
-            best fitting entry's.
+        sources: Places of the entries that it rests on: those that have it or, of a yes or no and of a choice that no
+            entry speaks of, the one that fits the question best.
+        strange: Whether it rests only on entries that are neither by nor about whom the question names.
     """
 
     candidate: Candidate
     score: float
+    sources: tuple[int, ...]
     strange: bool
 
 
@@ -101,7 +103,7 @@ def judge(asked: Asked, candidates: Sequence[Candidate], weights: ChoosingWeight
         weights.overlap * len(topic & set(content_stems(entry.content))) / max(1, len(topic)) - weights.rank * place
         for place, entry in enumerate(asked.entries)
     ]
-    best = int(np.argmax(fits)) if fits else None
+    best = (int(np.argmax(fits)),) if fits else ()
     dated = any(one.kind == "date" for one in candidates)
     who, choice = _WHO.match(asked.query.strip()) is not None, offers_choice(asked.query)
     judged = []
@@ -112,8 +114,8 @@ def judge(asked: Asked, candidates: Sequence[Candidate], weights: ChoosingWeight
         score -= weights.echo * (not choice) * len(said & query) / max(1, len(said))
         score -= weights.told * (one.kind == "told" and dated)
         score += weights.name * (who and one.kind == "name")
-        resting = (best,) if one.kind == "verdict" and best is not None else one.sources
-        judged.append(Judged(one, score, bool(resting) and all(strange[place] for place in resting)))
+        sources = one.sources or best
+        judged.append(Judged(one, score, sources, all(strange[place] for place in sources)))
     return sorted(judged, key=lambda one: -one.score)
 
 

@@ -25,8 +25,8 @@ class Grounded:
     Attributes:
         text: The answer: words of an entry, what a date in it means, yes or no, or a choice that the question offers;
             several, parted by commas, if the question asks for several.
-        sources: Places, among the entries asked about, of those that give it, best first; the first entry alone if
-            the answer is yes or no, or a choice that no entry speaks of.
+        sources: Places, among the entries asked about, of those that give it, best first; if the answer is yes or no,
+            or a choice that no entry speaks of, the one that fits the question best.
         score: How well it answers, the best of several; comparable within one model.
     """
 
@@ -61,7 +61,7 @@ def answer_grounded(reading: Reading, weights: ChoosingWeights = DEFAULT_WEIGHTS
     for asked, candidates in zip(reading.asked, find_candidates(reading), strict=True):
         chosen = choose(asked, judge(asked, candidates, weights), weights)
         if chosen:
-            sources = dict.fromkeys(place for one in chosen for place in one.candidate.sources or (0,))
+            sources = dict.fromkeys(place for one in chosen for place in one.sources)
             text = ", ".join(one.candidate.text for one in chosen)
             answers.append(Grounded(text, tuple(sources), chosen[0].score))
         else:

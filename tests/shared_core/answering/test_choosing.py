@@ -73,6 +73,8 @@ def test_a_verdict_is_that_of_the_entry_that_fits_best():
     for query, answered in (("Did Oskar sell a boat?", False), ("Did Mira sell a boat?", True), ("Is it so?", True)):
         asked = Asked(query, ENTRIES)
         assert bool(choose(asked, judge(asked, found, weights), weights)) == answered, query
+        [judged] = judge(asked, found, weights)
+        assert judged.sources == ((1,) if "boat" in query else (0,))
 
 
 def test_who_shares_a_name_with_whom_the_question_names_is_somebody_else():
