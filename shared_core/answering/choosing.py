@@ -24,23 +24,6 @@ _CALLED = (
 )
 
 
-# Whom a question is about, where it says a name: "Mira's boat", "did Mira row". Its first word is in capitals anyway.
-_ABOUT = re.compile(
-    r"(?<=\s)(\w{3,})['’]s\b|\b(?:did|does|do|is|are|was|were|has|had|will|would|can|could|should|might)\s+(\w{3,})",
-    re.IGNORECASE,
-)
-# No names, or such as entries may put in other words.
-_NO_PERSON = frozenset(
-    {
-        *("she", "they", "you", "who", "this", "that", "these", "those", "there", "any", "anyone", "someone"),
-        *("mom", "mum", "mommy", "mummy", "mother", "dad", "daddy", "father", "grandma", "granny", "grandpa"),
-        *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "christmas", "easter"),
-        *("january", "february", "march", "april", "may", "june", "july", "august", "september", "october"),
-        *("november", "december"),
-    }
-)
-
-
 @dataclass(frozen=True, slots=True)
 class ChoosingWeights:
     """What a candidate is judged by. Log-probabilities are natural.
@@ -95,8 +78,7 @@ def judge(asked: Asked, candidates: Sequence[Candidate], weights: ChoosingWeight
     """Candidates with their scores, best first; of equals the likelier."""
     speakers = sorted({*asked.speakers, *(entry.speaker for entry in asked.entries if entry.speaker)})
     persons = _meant(asked.query, [speakers[place] for place in named(asked.query, speakers)])
-    unknown = _names_nobody(asked, speakers)
-    strange = [unknown or (bool(persons) and not _concerns(entry, persons)) for entry in asked.entries]
+    strange = [bool(persons) and not _concerns(entry, persons) for entry in asked.entries]
     query = set(content_stems(asked.query))
     topic = query - {stem for person in persons for stem in content_stems(person)}
     fits = [
@@ -123,8 +105,7 @@ def choose(asked: Asked, judged: Sequence[Judged], weights: ChoosingWeights = DE
     """What to answer with, best first: one candidate, or several where the question asks for several, or none.
 
     None is good enough where the best is below ``weights.least``, and none is right where it is said of somebody else
-    than the question names, or the question is about somebody of whom nothing tells: what another person did is no
-    answer, however well it fits.
+    than the question names: what another person did is no answer, however well it fits.
 
     Args:
         asked: The question.
@@ -154,22 +135,6 @@ def _meant(query: str, persons: Sequence[str]) -> list[str]:
     return [
         person for person, name in names.items() if name <= asked or not any(name & asked < other for other in whole)
     ]
-
-
-def _names_nobody(asked: Asked, speakers: Sequence[str]) -> bool:
-    """Whether a question is about somebody of whom neither speakers nor entries have the name, in short or in full.
-
-    Where it is not known who says "I" it may be anybody.
-    """
-    if not all(entry.speaker and entry.speaker[0].isupper() for entry in asked.entries):
-        return False
-    about = [word for found in _ABOUT.findall(asked.query) for word in found if word.istitle() and content_stems(word)]
-    said = " ".join([*speakers, *(entry.content for entry in asked.entries)]).lower()
-    words = set(re.findall(r"\w{3,}", said))
-    return any(
-        name not in _NO_PERSON and name not in said and not any(word in name for word in words)
-        for name in map(str.lower, about)
-    )
 
 
 def _concerns(entry: MemoryEntry, persons: Sequence[str]) -> bool:
