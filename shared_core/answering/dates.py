@@ -51,7 +51,7 @@ _EXPRESSION = re.compile(
 _AHEAD = re.compile(
     r"\b(?:will|won['’]t|shall|gonna|going to|plan(?:s|ning)?|hop(?:e|es|ing)|upcoming|looking forward|can['’]t wait"
     r"|leaves?|starts?|begins?|opens?|arrives?|departs?|ends?|(?:am|is|are) (?:\w+ )?\w+ing)\b"
-    r"|['’](?:ll\b|(?:m|re|s) (?:\w+ )?\w+ing\b)",
+    r"|['’]ll\b|(?:['’](?:m|re)|\b(?:he|she|it|who)['’]s) (?:\w+ )?\w+ing\b",
     re.IGNORECASE,
 )
 _BEHIND = re.compile(

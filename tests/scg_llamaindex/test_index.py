@@ -243,7 +243,7 @@ def test_a_document_of_which_a_beginning_was_written_is_refreshed_by_the_next_pr
             SCGIndex.from_documents(pages, memory=open_memory("memory.db"), transformations=[splitter])
     again = SCGIndex(memory=open_memory("memory.db"), transformations=[splitter])
     assert 0 < len(texts(again)) < len(splitter(pages))
-    assert True in again.refresh_ref_docs(pages)
+    assert any(again.refresh_ref_docs(pages))
     assert texts(again) == sorted(node.text for node in splitter(pages))
     assert SCGIndex(memory=open_memory("memory.db")).refresh_ref_docs(pages) == [False, False]
 
