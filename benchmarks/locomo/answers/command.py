@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.lines import replace_text
 from benchmarks.locomo.answers.answering import BUDGETS, MODES, Answerer
@@ -173,6 +173,6 @@ def _run(plan: Plan, asked: _Asked, console: Console) -> tuple[Finished, str]:
     name = Path(asked.model or "embedded").name
     writer = Writer(loaded, cache / "answers" / f"{loaded.fingerprint}.jsonl")
     workplace = Workplace(cache, lambda: loaded, f"{name} {loaded.fingerprint}")
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console) as progress:
         return run(plan, Shared(writer, workplace, asked.k), Answerer(loaded), progress), name

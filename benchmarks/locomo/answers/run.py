@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -129,17 +130,34 @@ def run(plan: Plan, shared: Shared, answerer: Answerer, progress: Progress) -> F
     writings = Journal(plan.out / "writings.jsonl", Written)
     answered: dict[str, list[Answered]] = {one.name: [] for one in plan.competitors}
     written: dict[str, list[Written]] = {one.name: [] for one in plan.competitors}
+    count = sum(len(plan.questions(conversation)) for conversation in plan.conversations)
+    tell = _Tell(progress, count * len(plan.competitors))
     for competitor in plan.competitors:
         for conversation in plan.conversations:
-            task = progress.add_task(f"{competitor.name}: {conversation.name}", total=None)
             one = _One(plan, competitor, conversation, shared, answerer)
-            rows, writing = one.run(answers, writings)
+            rows, writing = one.run(answers, writings, tell)
             answered[competitor.name] += rows
             written[competitor.name].append(writing)
-            progress.remove_task(task)
     answers.settle([row for rows in answered.values() for row in rows])
     writings.settle([row for rows in written.values() for row in rows])
     return Finished(answered, written)
+
+
+class _Tell:
+    """Says how far a run is: one bar of all questions; where nobody watches, a line for each step that took work."""
+
+    def __init__(self, progress: Progress, questions: int) -> None:
+        self._progress = progress
+        self._bar = progress.add_task("", total=questions)
+
+    def doing(self, what: str) -> None:
+        if self._progress.console.is_terminal:
+            self._progress.update(self._bar, description=what)
+        else:
+            self._progress.console.print(f"{time.strftime('%H:%M:%S')} {what}", markup=False, highlight=False)
+
+    def answered(self, questions: int) -> None:
+        self._progress.advance(self._bar, questions)
 
 
 class _One:
@@ -157,11 +175,16 @@ class _One:
         settings = [competitor.settings(shared), shared.k, shared.writer.model.fingerprint]
         self._fingerprint = digest(turns, settings, __version__)
 
-    def run(self, answers: Journal[Answered], writings: Journal[Written]) -> tuple[list[Answered], Written]:
+    def run(
+        self, answers: Journal[Answered], writings: Journal[Written], tell: _Tell
+    ) -> tuple[list[Answered], Written]:
+        name = f"{self._competitor.name}, {self._conversation.name}"
         kept = {question.id: self._kept(question, answers) for question in self._questions}
         missing = [question for question in self._questions if kept[question.id] is None]
         writing = writings.get((self._competitor.name, self._conversation.name), self._fingerprint)
+        tell.answered(len(self._questions) - len(missing))
         if missing or writing is None:
+            tell.doing(f"{name}: writing {len(self._conversation.turns)} turns")
             with closing(self._competitor.open(self._shared)) as system:
                 before = self._shared.writer.spent
                 system.write(self._conversation.turns)
@@ -170,10 +193,13 @@ class _One:
                     names = self._competitor.name, self._conversation.name
                     writing = Written(*names, len(self._conversation.turns), spent, self._fingerprint)
                     writings.append(writing)
+                if missing:
+                    tell.doing(f"{name}: answering {len(missing)} questions")
                 for rows in self._ask(system, missing):
                     for row in rows:
                         answers.append(row)
                     kept[rows[0].question] = rows
+                    tell.answered(1)
         return [row for rows in kept.values() for row in rows or ()], writing
 
     def _kept(self, question: Question, answers: Journal[Answered]) -> list[Answered] | None:

@@ -61,14 +61,20 @@ def settled(folder: Path) -> str:
     return re.sub(r'"seconds": [^,}\n]*', "", (folder / "summary.json").read_text())
 
 
-def test_an_interrupted_run_ends_as_an_undisturbed_one(file: Path, tmp_path: Path, folders, undrawn):
+def test_an_interrupted_run_ends_as_an_undisturbed_one(
+    file: Path, tmp_path: Path, folders, undrawn, capsys: pytest.CaptureFixture[str]
+):
     assert command(file, tmp_path / "first", folders["llama"], SYSTEMS) == 0
     lines = (tmp_path / "first" / "answers.jsonl").read_bytes().splitlines(keepends=True)
     assert len(lines) == len(SYSTEMS) * 6 * 2  # six questions are drawn; two ways to answer
     undrawn()
     (tmp_path / "second").mkdir()
     (tmp_path / "second" / "answers.jsonl").write_bytes(b"".join(lines[:21]) + lines[21][:40])
+    capsys.readouterr()
     assert command(file, tmp_path / "second", folders["llama"], SYSTEMS) == 0
+    told = re.findall(r"(\w+), conv-\d: answering (\d+) questions", capsys.readouterr().out)
+    assert "nothing" not in dict(told)
+    assert sum(int(count) for _, count in told) == len(SYSTEMS) * 6 - 10
     assert settled(tmp_path / "second") == settled(tmp_path / "first")
     summary = json.loads((tmp_path / "first" / "summary.json").read_text())
     oracle, nothing = summary["systems"]["oracle"], summary["systems"]["nothing"]
