@@ -40,6 +40,7 @@ class ChoosingWeights:
         least: What a candidate must reach; below it the question is refused.
         several: How far below the best one another may be that is said beside it, where several are asked for.
         most: Of those, the best one counted, at most.
+        rival: By how much an answer must be better than what is said of somebody else; closer, the question is refused.
     """
 
     calibration: float = 0.6
@@ -52,6 +53,7 @@ class ChoosingWeights:
     least: float = -3.0
     several: float = 1.0
     most: int = 3
+    rival: float = 0.25
 
 
 DEFAULT_WEIGHTS = ChoosingWeights()
@@ -104,15 +106,17 @@ def judge(asked: Asked, candidates: Sequence[Candidate], weights: ChoosingWeight
 def choose(asked: Asked, judged: Sequence[Judged], weights: ChoosingWeights = DEFAULT_WEIGHTS) -> list[Judged]:
     """What to answer with, best first: one candidate, or several where the question asks for several, or none.
 
-    None is good enough where the best is below ``weights.least``, and none is right where it is said of somebody else
-    than the question names: what another person did is no answer, however well it fits.
+    None is good enough where the best is below ``weights.least``, and none is right where what is said of somebody else
+    than the question names fits as well, or nearly: then the question is about what that other person did.
 
     Args:
         asked: The question.
         judged: Its candidates, as :func:`judge` gives them.
         weights: The same as there.
     """
-    if not judged or judged[0].strange or judged[0].score < weights.least:
+    if not judged or judged[0].score < weights.least:
+        return []
+    if any(one.strange and one.score >= judged[0].score - weights.rival for one in judged):
         return []
     chosen = [judged[0]]
     if asks_for_several(asked.query):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from shared_core import MemoryEntry
 from shared_core.answering import Asked, Candidate, ChoosingWeights, choose, judge
 
-PLAIN = ChoosingWeights(0, 0, 0, 0, 0, 0, 0, least=-1e9, several=0, most=1)
+PLAIN = ChoosingWeights(0, 0, 0, 0, 0, 0, 0, least=-1e9, several=0, most=1, rival=0)
 ENTRIES = [MemoryEntry("I repaired the violin in Lindau", "1", "Oskar"), MemoryEntry("I sold a boat", "2", "Mira")]
 
 
@@ -59,6 +59,19 @@ def test_what_is_said_of_somebody_else_is_no_answer():
         "Hey Oskar! Boats",
     ):
         assert chosen("What did Oskar do?", [ENTRIES[0], replace(ENTRIES[1], text=calling)]) == []
+
+
+def test_what_fits_hardly_better_than_what_is_said_of_somebody_else_is_no_answer():
+    found = [candidate("violin", -1), candidate("a boat", -1.5, source=1)]
+
+    def chosen(query: str, rival: float) -> list[str]:
+        weights = replace(PLAIN, rival=rival)
+        asked = Asked(query, ENTRIES)
+        return [one.candidate.text for one in choose(asked, judge(asked, found, weights), weights)]
+
+    assert chosen("What did Oskar do?", 0.25) == ["violin"]
+    assert chosen("What did Oskar do?", 0.75) == []
+    assert chosen("What did they do?", 0.75) == ["violin"]  # nobody is somebody else
 
 
 def test_a_verdict_is_that_of_the_entry_that_fits_best():
