@@ -367,8 +367,8 @@ class SchemaMemory(Memory):
                 need not be anywhere in the memory, and its sources are the entries that say most of its words.
 
         Returns:
-            The answer's text, empty if nothing that was recalled supports one, or only what is said of somebody else
-            than the question names; the entries it rests on; the recall.
+            The answer's text, empty if nothing that was recalled supports one, or what is said of somebody else than
+            the question names fits about as well; the entries it rests on; the recall.
 
         Raises:
             InvalidInputError: as :meth:`recall`.
