@@ -125,7 +125,7 @@ def _measure(
     try:
         conversations = load(asked.data, asked.conversations)
         plan = Plan(conversations, choose(systems), asked.questions_per_category, asked.seed, asked.out)
-        if not any(map(plan.questions, plan.conversations)):
+        if not plan.count:
             raise UnavailableError("none of the questions has evidence: there is nothing to measure")
         open_folder(folder)
         open_folder(asked.cache or default_cache())
@@ -134,13 +134,12 @@ def _measure(
         console.print(f"error: {error}", style="red", markup=False, highlight=False)
         raise typer.Exit(2) from None
     evaluations = evaluate(finished, against, asked.seed)
-    count = sum(len(plan.questions(conversation)) for conversation in plan.conversations)
     summary: dict[str, Any] = {
         "systems": figures(evaluations),
         "settings": {
             "data": [file.name for file in asked.data],
             "conversations": [conversation.name for conversation in plan.conversations],
-            "questions": count,
+            "questions": plan.count,
             "questions_per_category": asked.questions_per_category,
             "k": asked.k,
             "seed": asked.seed,
@@ -152,7 +151,7 @@ def _measure(
         "versions": versions(),
     }
     replace_text(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
-    replace_text(folder / "table.md", markdown(evaluations, count, against))
+    replace_text(folder / "table.md", markdown(evaluations, plan.count, against))
     try:
         from benchmarks.locomo.answers.plots import draw
     except ImportError:

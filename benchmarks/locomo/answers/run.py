@@ -46,6 +46,11 @@ class Plan:
         usable = [question for question in conversation.questions if question.evidence]
         return drawn_of_each(usable, self.per_category, self.seed)
 
+    @property
+    def count(self) -> int:
+        """How many questions each system is asked."""
+        return sum(len(self.questions(conversation)) for conversation in self.conversations)
+
 
 @dataclass(frozen=True, slots=True)
 class Answered:
@@ -130,8 +135,7 @@ def run(plan: Plan, shared: Shared, answerer: Answerer, progress: Progress) -> F
     writings = Journal(plan.out / "writings.jsonl", Written)
     answered: dict[str, list[Answered]] = {one.name: [] for one in plan.competitors}
     written: dict[str, list[Written]] = {one.name: [] for one in plan.competitors}
-    count = sum(len(plan.questions(conversation)) for conversation in plan.conversations)
-    tell = _Tell(progress, count * len(plan.competitors))
+    tell = _Tell(progress, plan.count * len(plan.competitors))
     for competitor in plan.competitors:
         for conversation in plan.conversations:
             one = _One(plan, competitor, conversation, shared, answerer)
@@ -178,23 +182,22 @@ class _One:
     def run(
         self, answers: Journal[Answered], writings: Journal[Written], tell: _Tell
     ) -> tuple[list[Answered], Written]:
-        name = f"{self._competitor.name}, {self._conversation.name}"
+        names = self._competitor.name, self._conversation.name
         kept = {question.id: self._kept(question, answers) for question in self._questions}
         missing = [question for question in self._questions if kept[question.id] is None]
-        writing = writings.get((self._competitor.name, self._conversation.name), self._fingerprint)
+        writing = writings.get(names, self._fingerprint)
         tell.answered(len(self._questions) - len(missing))
         if missing or writing is None:
-            tell.doing(f"{name}: writing {len(self._conversation.turns)} turns")
+            tell.doing(f"{', '.join(names)}: writing {len(self._conversation.turns)} turns")
             with closing(self._competitor.open(self._shared)) as system:
                 before = self._shared.writer.spent
                 system.write(self._conversation.turns)
                 spent = self._shared.writer.spent - before
                 if writing is None:
-                    names = self._competitor.name, self._conversation.name
                     writing = Written(*names, len(self._conversation.turns), spent, self._fingerprint)
                     writings.append(writing)
                 if missing:
-                    tell.doing(f"{name}: answering {len(missing)} questions")
+                    tell.doing(f"{', '.join(names)}: answering {len(missing)} questions")
                 for rows in self._ask(system, missing):
                     for row in rows:
                         answers.append(row)
